@@ -1,0 +1,1 @@
+"""manifold_dl: dictionary learning by optimisation on manifolds."""
