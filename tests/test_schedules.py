@@ -1,0 +1,165 @@
+"""Schedules: what one sweep covers, and what `sweep` refuses."""
+
+import dataclasses
+import pickle
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from manifold_dl.schedules import AllAtoms, Blocks, OneAtATime, Overlapping, RandomSubsets, sweep
+
+N_ATOMS = 11
+USAGE = np.array([3, 0, 8, 8, 1, 2, 9, 0, 4, 5, 3])
+
+COVERING = [
+    AllAtoms(),
+    OneAtATime(),
+    OneAtATime(order="random"),
+    OneAtATime(order="usage"),
+    Blocks(size=1),
+    Blocks(size=4),
+    Blocks(size=N_ATOMS),
+    Blocks(size=100),
+    Overlapping(size=4, step=3),
+    Overlapping(size=5, step=5),
+    Overlapping(size=N_ATOMS, step=2),
+]
+DISJOINT = [s for s in COVERING if not isinstance(s, Overlapping)]
+EVERY = [*COVERING, RandomSubsets(size=4, count=7)]
+
+
+@pytest.mark.parametrize("schedule", EVERY, ids=repr)
+class TestContract:
+    def test_subsets_are_index_arrays_without_repeats(self, schedule):
+        for subset in sweep(schedule, N_ATOMS, rng=0, usage=USAGE):
+            assert subset.dtype == np.intp
+            assert subset.ndim == 1
+            assert len(np.unique(subset)) == len(subset) > 0
+            assert set(subset) <= set(range(N_ATOMS))
+
+    def test_a_seed_repeats_the_sweep(self, schedule):
+        first, second = (sweep(schedule, N_ATOMS, rng=3, usage=USAGE) for _ in range(2))
+        assert [I.tolist() for I in first] == [I.tolist() for I in second]
+
+    def test_is_a_frozen_value(self, schedule):
+        assert dataclasses.replace(schedule) == schedule == pickle.loads(pickle.dumps(schedule))
+        assert hash(schedule) == hash(dataclasses.replace(schedule))
+
+    def test_leaves_the_global_generator_alone(self, schedule):
+        before = np.random.get_state()[1].copy()  # noqa: NPY002 - the global state is what is being watched
+        sweep(schedule, N_ATOMS, usage=USAGE)
+        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+@pytest.mark.parametrize("schedule", COVERING, ids=repr)
+def test_every_atom_is_covered(schedule):
+    assert set(chain(*sweep(schedule, N_ATOMS, rng=0, usage=USAGE))) == set(range(N_ATOMS))
+
+
+@pytest.mark.parametrize("schedule", DISJOINT, ids=repr)
+def test_a_partition_moves_every_atom_once(schedule):
+    assert sorted(chain(*sweep(schedule, N_ATOMS, rng=0, usage=USAGE))) == list(range(N_ATOMS))
+
+
+@pytest.mark.parametrize("schedule", [OneAtATime("random"), Blocks(4), RandomSubsets(4, 7)], ids=repr)
+def test_a_generator_gives_a_fresh_sweep_each_time(schedule):
+    rng = np.random.default_rng(0)
+    first, second = (sweep(schedule, N_ATOMS, rng) for _ in range(2))
+    assert [I.tolist() for I in first] != [I.tolist() for I in second]
+
+
+def test_usage_puts_the_most_used_first_and_ties_by_index():
+    order = np.concatenate(sweep(OneAtATime("usage"), N_ATOMS, usage=USAGE))
+    np.testing.assert_array_equal(order, [6, 2, 3, 9, 8, 0, 10, 5, 4, 1, 7])
+
+
+def test_usage_of_unsigned_integers_is_not_reversed():
+    # −usage wraps around for unsigned integers, which is how counts often arrive.
+    order = np.concatenate(sweep(OneAtATime("usage"), 3, usage=np.array([0, 2, 1], dtype=np.uint8)))
+    np.testing.assert_array_equal(order, [1, 2, 0])
+
+
+def test_overlapping_windows_use_every_atom_equally_when_step_divides():
+    counts = np.bincount(np.concatenate(sweep(Overlapping(size=6, step=3), 12)))
+    np.testing.assert_array_equal(counts, 2)
+
+
+def test_sweep_accepts_a_schedule_of_ones_own():
+    class EvenThenOdd:
+        def subsets(self, n_atoms, rng):
+            yield range(0, n_atoms, 2)
+            yield np.arange(n_atoms) % 2 == 1
+
+    assert [I.tolist() for I in sweep(EvenThenOdd(), 5, usage=np.ones(5))] == [[0, 2, 4], [1, 3]]
+
+
+@pytest.mark.parametrize(
+    "subsets",
+    [
+        [[0, 1], [2]],
+        [np.array([0, 1], dtype=np.uint8), (2,)],
+        [[True, True, False], np.array([False, False, True])],
+    ],
+    ids=["lists", "arrays", "masks"],
+)
+def test_sweep_accepts_the_subsets_themselves(subsets):
+    assert [I.tolist() for I in sweep(subsets, 3)] == [[0, 1], [2]]
+
+
+def test_sweep_accepts_the_rows_of_a_matrix():
+    assert [I.tolist() for I in sweep(np.arange(6).reshape(3, 2), 6)] == [[0, 1], [2, 3], [4, 5]]
+
+
+@pytest.mark.parametrize(
+    ("subsets", "sentence"),
+    [
+        ([[0], [1, 3]], "subset 1 of the schedule contains the index 3; the atoms are numbered 0 to 2"),
+        ([[-1]], "contains the index -1"),
+        ([[2, 0, 2]], "repeats the index 2"),
+        ([[0], []], "subset 1 of the schedule is empty"),
+        ([[False, False, False]], "is empty"),
+        ([[True, False]], "mask of length 2; there are 3 atoms"),
+        ([[0.0, 1.0]], "has dtype float64"),
+        ([["0"]], "atom indices are integers"),
+        ([0, 1, 2], "has 0 dimensions"),
+        ([], "has no subset"),
+    ],
+)
+def test_sweep_refuses_what_is_not_a_subset(subsets, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        sweep(subsets, 3)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "sentence"),
+    [
+        ((I for I in [[0]]), "generator, which can be read only once"),
+        (3, "schedule is a int"),
+        (AllAtoms, r"pass an object, such as AllAtoms\(\.\.\.\)"),
+    ],
+)
+def test_sweep_refuses_what_is_not_a_schedule(schedule, sentence):
+    with pytest.raises(TypeError, match=sentence):
+        sweep(schedule, 3)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "sentence"),
+    [
+        (lambda: Blocks(size=0), ValueError, "size=0: a block needs at least one atom"),
+        (lambda: Blocks(size=2.5), TypeError, "size=2.5 is a float"),
+        (lambda: RandomSubsets(size=3, count=0), ValueError, "count=0"),
+        (lambda: Overlapping(size=2, step=3), ValueError, "atoms between two windows"),
+        (lambda: OneAtATime(order="best"), ValueError, "order='best' is unknown"),
+        (lambda: sweep(AllAtoms(), 0), ValueError, "n_atoms=0"),
+        (lambda: sweep(RandomSubsets(size=4, count=1), 3), ValueError, "size=4 exceeds"),
+        (lambda: sweep(Overlapping(size=4, step=2), 3), ValueError, "size=4 exceeds"),
+        (lambda: sweep(OneAtATime("usage"), 3), ValueError, "needs to know the usage"),
+        (lambda: sweep(OneAtATime("usage"), 3, usage=[1, 2]), ValueError, r"usage has shape \(2,\)"),
+        (lambda: sweep(OneAtATime("usage"), 2, usage=[1, np.nan]), ValueError, "usage of atom 1 is NaN"),
+    ],
+)
+def test_errors_say_what_was_given(make, error, sentence):
+    with pytest.raises(error, match=sentence):
+        make()
