@@ -1,0 +1,19 @@
+"""The arithmetic of the reduced objective: arrays in, arrays out.
+
+`reference` holds the formulas in plain NumPy, as one would write them on a board; `compiled` holds the
+same functions, with the same signatures, compiled with Numba. The compiled ones are picked at import
+where Numba exists (it does not in a browser); `objective.py` is their only caller.
+
+The functions speak of one block of signals:
+
+- `signals` (n×m): a signal y in every row, `atoms` (k×m): an atom in every row, both contiguous;
+- `indptr` (n+1), `indices` (nnz): the support, signal j using the atoms indices[indptr[j]:indptr[j+1]];
+- `codes` (nnz): the coefficients x at those places.
+"""
+
+try:
+    from manifold_dl.kernels.compiled import along, fit, fit_fixed, hessian, move, probe
+except ImportError:  # no Numba on this platform
+    from manifold_dl.kernels.reference import along, fit, fit_fixed, hessian, move, probe
+
+__all__ = ["along", "fit", "fit_fixed", "hessian", "move", "probe"]

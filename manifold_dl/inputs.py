@@ -1,0 +1,166 @@
+"""The door: what may come in, checked once, refused with a sentence.
+
+Every public function that takes signals, a dictionary, a support, a set of atoms or a ridge μ asks here
+first, so that a mistake is named where it was made and nothing has changed yet.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+
+class Support(NamedTuple):
+    """The index set Ω of the paper, column by column: signal j uses indices[indptr[j]:indptr[j+1]]."""
+
+    indptr: np.ndarray  # n+1, int64
+    indices: np.ndarray  # int32, ascending within a signal
+    n_atoms: int
+    values: np.ndarray | None  # the codes, where they were given
+
+    @property
+    def n_signals(self):
+        return len(self.indptr) - 1
+
+
+def as_matrix(array, name):
+    """A finite real matrix in single or double precision, copied only if it has to be converted."""
+    array = np.asarray(array)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} has dtype {array.dtype}; only real numbers are accepted.")
+    if array.ndim != 2:
+        raise ValueError(f"{name} has shape {array.shape}; a matrix with two axes is needed.")
+    if 0 in array.shape:
+        raise ValueError(f"{name} has shape {array.shape}: it is empty.")
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    # One pass without a temporary; only a sum that overflowed or met a NaN needs the closer look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = array.sum()
+    if not np.isfinite(total) and not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise ValueError(
+            f"{name} holds {array[row, column]} at row {row}, column {column}; clean the data first."
+        )
+    return array
+
+
+def as_dictionary(dictionary, n_rows=None, name="dictionary"):
+    """A matrix with an atom in every column, none of them zero."""
+    dictionary = as_matrix(dictionary, name)
+    if n_rows is not None and dictionary.shape[0] != n_rows:
+        raise ValueError(
+            f"{name} has atoms of length {dictionary.shape[0]}, but the signals have length {n_rows}: "
+            "both are stored in columns."
+        )
+    zero = np.flatnonzero(~dictionary.any(axis=0))
+    if len(zero):
+        raise ValueError(f"{name} column {zero[0]} is zero: an atom needs a direction. Replace or drop it.")
+    return dictionary
+
+
+def as_ridge(mu):
+    """A finite μ ≥ 0."""
+    if not np.isscalar(mu) or isinstance(mu, (str, bytes, complex)):
+        raise TypeError(f"mu={mu!r}: the ridge is one number.")
+    if not (np.isfinite(mu) and mu >= 0):
+        raise ValueError(f"mu={mu}: the ridge must be finite and not negative.")
+    return float(mu)
+
+
+def as_atoms(atoms, n_atoms):
+    """The set I as distinct indices in the order given; None means all atoms."""
+    if atoms is None:
+        return np.arange(n_atoms)
+    atoms = np.asarray(atoms)
+    if atoms.dtype == bool and atoms.shape == (n_atoms,):
+        atoms = np.flatnonzero(atoms)
+    atoms = np.atleast_1d(atoms)
+    if atoms.size == 0:
+        raise ValueError("atoms is empty: a set I needs at least one atom.")
+    if atoms.ndim != 1 or atoms.dtype.kind not in "iu":
+        raise TypeError(
+            f"atoms has shape {atoms.shape} and dtype {atoms.dtype}; a list of whole numbers is needed."
+        )
+    outside = atoms[(atoms < 0) | (atoms >= n_atoms)]
+    if outside.size:
+        raise ValueError(f"atom {outside[0]} is out of range: the dictionary has atoms 0 to {n_atoms - 1}.")
+    values, counts = np.unique(atoms, return_counts=True)
+    if (counts > 1).any():
+        raise ValueError(f"atom {values[counts > 1][0]} is repeated: a set I names every atom once.")
+    return atoms.astype(np.intp)
+
+
+def as_support(support, n_signals, n_atoms=None):
+    """A boolean d×n mask, an n×S index array (−1 pads), sparse d×n codes or dense d×n codes.
+
+    Examples
+    --------
+    >>> as_support([[0, 2], [1, -1]], n_signals=2, n_atoms=3).indices.tolist()
+    [0, 2, 1]
+    >>> as_support(np.array([[True, False], [True, True]]), n_signals=2).indptr.tolist()
+    [0, 2, 3]
+    """
+    if isinstance(support, Support):
+        return support
+    if scipy.sparse.issparse(support):
+        found = _from_sparse(support)
+    else:
+        support = np.asarray(support)
+        if support.ndim != 2:
+            raise ValueError(
+                f"the support has shape {support.shape}; give a boolean d×n mask, an n×S array of indices "
+                "or a sparse d×n matrix."
+            )
+        if support.dtype.kind in "iu":
+            found = _from_indices(support, n_signals, n_atoms)
+        elif support.dtype == bool:
+            found = _from_sparse(scipy.sparse.csc_array(support))._replace(values=None)
+        else:
+            found = _from_sparse(scipy.sparse.csc_array(as_matrix(support, "the support")))
+    if found.n_signals != n_signals:
+        raise ValueError(
+            f"the support is for {found.n_signals} signals, but there are {n_signals} "
+            "(a mask or sparse support is d×n, an index array n×S)."
+        )
+    if n_atoms is not None and found.n_atoms != n_atoms:
+        raise ValueError(f"the support names {found.n_atoms} atoms, but the dictionary has {n_atoms}.")
+    return found
+
+
+def _from_sparse(matrix):
+    if matrix.ndim != 2:
+        raise ValueError(f"the support has shape {matrix.shape}; a sparse d×n matrix is needed.")
+    if matrix.dtype.kind not in "fiub":
+        raise TypeError(f"the support has dtype {matrix.dtype}; only real numbers are accepted.")
+    matrix = scipy.sparse.csc_array(matrix)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    values = matrix.data if matrix.dtype.kind == "f" else None
+    if values is not None and not np.isfinite(values).all():
+        raise ValueError("the codes hold NaN or infinity; clean them first.")
+    indptr, indices = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
+    return Support(indptr, indices, matrix.shape[0], values)
+
+
+def _from_indices(indices, n_signals, n_atoms):
+    if len(indices) != n_signals:
+        raise ValueError(
+            f"the index array has {len(indices)} rows, but there are {n_signals} signals: one row each is needed."
+        )
+    if n_atoms is None:
+        n_atoms = int(indices.max(initial=0)) + 1
+    outside = indices[(indices < -1) | (indices >= n_atoms)]
+    if outside.size:
+        raise ValueError(
+            f"the support names atom {outside[0]}, but the dictionary has atoms 0 to {n_atoms - 1}."
+        )
+    ordered = np.sort(indices, axis=1)
+    repeated = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+    if repeated.any():
+        row, column = np.argwhere(repeated)[0]
+        raise ValueError(f"signal {row} names atom {ordered[row, column]} twice in its support.")
+    used = ordered >= 0
+    indptr = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
+    return Support(indptr, ordered[used].astype(np.int32), n_atoms, None)

@@ -1,0 +1,179 @@
+"""The formulas of the reduced objective in plain NumPy: DESIGN by equation, not by speed.
+
+Signals with supports of the same size are handled together, so a leading axis counts signals and the
+rest reads as on the board: A (s×m, an atom in every row), M = A Aᵀ + μI, x = M⁻¹ A y, r = y − Aᵀx.
+This is the oracle of the tests, the fallback where Numba does not exist, and the one place that knows
+what to do with a rank-deficient support.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# A squared Cholesky pivot this much smaller than the largest sends a signal from the normal equations
+# to the singular value decomposition: at 1e-8 the normal equations have lost half of all digits.
+PIVOT_RATIO = 1e-8
+
+
+class Fit(NamedTuple):
+    """What one pass over a block finds; later passes over the same dictionary share it."""
+
+    value: float  # Σ ‖r‖² + μ‖x‖², from the residual
+    gradient: np.ndarray  # k×m: −2 r xᵀ, scattered to the atoms
+    codes: np.ndarray  # nnz: x
+    factors: np.ndarray | None  # lower Cholesky factors of M, row by row, one signal after the other
+    deficient: np.ndarray  # the signals whose pivots fell below PIVOT_RATIO
+    inverses: np.ndarray  # their M⁺, padded with zeros to one size
+
+
+def fit(signals, indptr, indices, atoms, gram, mu, keep_factors=True):
+    """Solve for the codes; value and gradient of the reduced objective.
+
+    These are the paper's (7) to (10) and, with a ridge, (14) to (17). The Gram matrix of the atoms serves
+    the compiled kernel, which would otherwise compute it again for every block.
+    """
+    value, gradient = 0.0, np.zeros_like(atoms)
+    codes = np.zeros(len(indices), dtype=signals.dtype)
+    bad = np.zeros(len(signals), dtype=bool)
+    for columns, places in groups(indptr):
+        A, y = atoms[indices[places]], signals[columns]
+        x, _, pivots = solve(A, y, mu)
+        r = y - np.einsum("cs,csm->cm", x, A)
+        value += np.sum(r**2, dtype=float) + mu * np.sum(x**2, dtype=float)
+        np.add.at(gradient, indices[places], -2 * x[:, :, None] * r[:, None, :])
+        codes[places] = x
+        bad[columns] = pivots < PIVOT_RATIO
+    deficient = np.flatnonzero(bad)
+    sub_indptr, sub_indices, _ = take(indptr, indices, deficient)
+    inverses = padded_inverses(atoms, sub_indptr, sub_indices, mu)
+    return Fit(float(value), gradient, codes, None, deficient, inverses)
+
+
+def fit_fixed(signals, indptr, indices, atoms, codes):
+    """Value and gradient where the codes do not move: MOD's objective."""
+    value, gradient = 0.0, np.zeros_like(atoms)
+    for columns, places in groups(indptr):
+        A, y, x = atoms[indices[places]], signals[columns], codes[places]
+        r = y - np.einsum("cs,csm->cm", x, A)
+        value += np.sum(r**2, dtype=float)
+        np.add.at(gradient, indices[places], -2 * x[:, :, None] * r[:, None, :])
+    return value, gradient
+
+
+def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction):
+    """The exact Hessian product: how −2 r xᵀ changes when the atoms move along `direction` (k×m).
+
+    `cross` holds the inner products of the atoms with the directions, for the compiled kernel.
+    dx = M⁻¹(E r − A Eᵀx) and dr = −Eᵀx − Aᵀdx, so H[E] = −2 (dr xᵀ + r dxᵀ).
+    """
+    product = np.zeros_like(atoms)
+    for columns, places in groups(indptr):
+        A, E = atoms[indices[places]], direction[indices[places]]
+        y, x = signals[columns], fitted.codes[places]
+        _, inverse, _ = solve(A, y, mu)
+        r = y - np.einsum("cs,csm->cm", x, A)
+        Ex = np.einsum("cs,csm->cm", x, E)
+        g = np.einsum("csm,cm->cs", E, r) - np.einsum("csm,cm->cs", A, Ex)
+        dx = np.einsum("cst,ct->cs", inverse, g)
+        dr = -Ex - np.einsum("cs,csm->cm", dx, A)
+        H = -2 * (x[:, :, None] * dr[:, None, :] + dx[:, :, None] * r[:, None, :])
+        np.add.at(product, indices[places], H)
+    return product
+
+
+class Products(NamedTuple):
+    """What a search along a geodesic needs of the signals, computed once per search."""
+
+    at_atoms: np.ndarray  # nnz: A y
+    at_directions: np.ndarray  # nnz: U y
+    energy: np.ndarray  # k×k: X Xᵀ
+    order: np.ndarray | None  # the signals by size of their support, where that helps
+
+
+def along(signals, indptr, indices, atoms, gram, mu, codes, directions):
+    """Inner products of every signal with its atoms and with the directions U in which they move."""
+    at_atoms, at_directions = np.zeros_like(codes), np.zeros_like(codes)
+    energy = np.zeros((len(atoms), len(atoms)))
+    for columns, places in groups(indptr):
+        I, x, y = indices[places], codes[places], signals[columns]
+        at_atoms[places] = np.einsum("csm,cm->cs", atoms[I], y)
+        at_directions[places] = np.einsum("csm,cm->cs", directions[I], y)
+        np.add.at(energy, (I[:, :, None], I[:, None, :]), (x[:, :, None] * x[:, None, :]).astype(float))
+    return Products(at_atoms, at_directions, energy, None)
+
+
+def move(atoms, directions, angles, t, grams):
+    """The atoms D(t) = D cos θt + U sin θt and their velocities.
+
+    The compiled kernels never form them: they need only inner products, which follow from `grams`,
+    the products DᵀD, DᵀU and UᵀU. So their cost does not see m.
+    """
+    c, s = np.cos(angles * t)[:, None], np.sin(angles * t)[:, None]
+    return atoms * c + directions * s, angles[:, None] * (directions * c - atoms * s)
+
+
+def probe(signals, indptr, indices, codes, products, mu, moved, with_slope=True):
+    """What re-solving for the codes gains, at the moved atoms, over keeping those of the start.
+
+    Returns Σ f(x) − f(x₀) ≤ 0, its derivative in t, and the number of rank-deficient signals. The part
+    with x₀ kept has a closed form that does not see the signals; `objective.py` adds it.
+    """
+    D, velocity = moved
+    gain, slope, n_deficient = 0.0, 0.0, 0
+    for columns, places in groups(indptr):
+        A, dA, y, x0 = D[indices[places]], velocity[indices[places]], signals[columns], codes[places]
+        x, _, pivots = solve(A, y, mu)
+        r, r0 = (y - np.einsum("cs,csm->cm", z, A) for z in (x, x0))
+        gain += np.sum(r**2 - r0**2, dtype=float) + mu * np.sum(x**2 - x0**2, dtype=float)
+        for z, residual, sign in ((x, r, -2), (x0, r0, 2)):
+            slope += sign * np.einsum("cm,cs,csm->", residual, z, dA, dtype=float)
+        n_deficient += int(np.sum(pivots < PIVOT_RATIO))
+    return float(gain), float(slope), n_deficient
+
+
+def solve(A, y, mu):
+    """Minimum-norm x of min ‖y − Aᵀx‖² + μ‖x‖², for a stack of problems, by the SVD of [Aᵀ; √μ I].
+
+    Returns x, (A Aᵀ + μI)⁺ and the smallest squared pivot of that matrix relative to the largest.
+    """
+    count, s, m = A.shape
+    if s == 0:
+        return np.zeros((count, 0), y.dtype), np.zeros((count, 0, 0)), np.ones(count)
+    B = np.zeros((count, m + s, s))
+    B[:, :m] = A.transpose(0, 2, 1)
+    B[:, m:] = np.sqrt(mu) * np.eye(s)
+    U, sigma, Vt = np.linalg.svd(B, full_matrices=False)
+    cutoff = (m + s) * np.finfo(A.dtype).eps * sigma[:, :1]  # the rank that NumPy's lstsq would see
+    inverse_sigma = np.divide(1.0, sigma, out=np.zeros_like(sigma), where=sigma > cutoff)
+    half = Vt.transpose(0, 2, 1) * inverse_sigma[:, None, :]
+    x = np.einsum("csk,cmk,cm->cs", half, U[:, :m], y, optimize=True)
+    pivots = np.diagonal(np.linalg.qr(B, mode="r"), axis1=1, axis2=2) ** 2
+    ratio = pivots.min(1) / pivots.max(1)
+    return x.astype(y.dtype), half @ half.transpose(0, 2, 1), ratio
+
+
+def groups(indptr):
+    """(signals, places of their entries) for every support size that occurs, empty supports included."""
+    sizes = np.diff(indptr)
+    for size in np.unique(sizes):
+        columns = np.flatnonzero(sizes == size)
+        yield columns, indptr[columns][:, None] + np.arange(size)
+
+
+def take(indptr, indices, columns):
+    """The support of some of the signals, and where their entries were."""
+    sizes = np.diff(indptr)[columns]
+    new_indptr = np.concatenate([[0], np.cumsum(sizes)])
+    places = np.repeat(indptr[columns] - new_indptr[:-1], sizes) + np.arange(new_indptr[-1])
+    return new_indptr, indices[places], places
+
+
+def padded_inverses(atoms, indptr, indices, mu):
+    """(A Aᵀ + μI)⁺ of every support, padded with zeros to one size."""
+    largest = int(np.diff(indptr).max(initial=0))
+    padded = np.zeros((len(indptr) - 1, largest, largest))
+    for columns, places in groups(indptr):
+        A = atoms[indices[places]]
+        _, inverse, _ = solve(A, np.zeros((len(columns), atoms.shape[1]), atoms.dtype), mu)
+        padded[columns, : A.shape[1], : A.shape[1]] = inverse
+    return padded

@@ -1,0 +1,266 @@
+"""The reduced objective: the dictionary alone is the variable, the codes follow in closed form.
+
+    f(D) = Σ_j min_x ‖y_j − D_{Ω_j} x‖² + μ‖x‖²          (5) and (6) of the paper
+
+with its gradient, its exact Hessian product and its restriction to a geodesic. One pass over the
+signals serves all of them: the codes, factorisations and gradient of the last points are kept, so an
+optimizer that asks for the cost, then the gradient, then twenty Hessian products at one dictionary
+factorises once. `problem.py` turns this into a Pymanopt problem.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+
+from manifold_dl import kernels
+from manifold_dl.blocks import map_in_order, split
+
+
+@dataclass
+class Counts:
+    """What was really computed; an answer given twice from memory counts once."""
+
+    value: int = 0
+    gradient: int = 0
+    hessian: int = 0
+    probe: int = 0
+    factorisation: int = 0  # dictionaries for which the supports were factorised
+    deficient: int = 0  # signals, over all those, that needed a singular value decomposition
+
+
+class Objective:
+    """f over m×k dictionaries, for signals that all use at least one of the k atoms.
+
+    Parameters
+    ----------
+    signals : n×m array, a signal in every row
+    indptr, indices : the support, signal by signal
+    n_atoms : k
+    mu : the ridge μ on the codes
+    fixed_codes : codes that stay as they are (MOD's objective, with no ridge), or None: codes follow D
+    constant : what the signals left out contribute
+    threads : how many threads share the blocks of signals
+    """
+
+    def __init__(
+        self, signals, indptr, indices, n_atoms, mu=0.0, *, fixed_codes=None, constant=0.0, threads=1
+    ):
+        self.shape = (signals.shape[1], n_atoms)
+        self.dtype = signals.dtype
+        self.mu = mu
+        self.indices = indices
+        self.fixed_codes = fixed_codes
+        self.constant = constant
+        self.threads = threads
+        self.counts = Counts()
+        self.blocks = split(signals, indptr, indices)
+        self._states = []  # the last points, newest first
+        # Factors cost more memory than codes, and only Hessian products read them. The first point keeps
+        # its own; those after it do so if a Hessian product has been asked for by then.
+        self._keep_factors = True
+        self._wants_hessian = False
+
+    def value(self, point):
+        return self.constant + self._state(point).value
+
+    def gradient(self, point):
+        """The Euclidean gradient, m×k."""
+        state = self._state(point)
+        if not state.gradient_asked:
+            state.gradient_asked = True
+            self.counts.gradient += 1
+        return state.gradient.T
+
+    def hessian(self, point, direction):
+        """The Euclidean Hessian applied to an m×k direction."""
+        self.counts.hessian += 1
+        E = self._rows(direction)
+        if self.fixed_codes is not None:
+            return 2 * (self.fixed_energy @ E).T
+        self._wants_hessian = self._keep_factors = True
+        state = self._state(point, with_factors=True)
+        cross = _inner(state.atoms, E)
+
+        def one(pair):
+            block, fit = pair
+            return kernels.hessian(*block.data, state.atoms, cross, self.mu, fit, E)
+
+        total = np.zeros_like(state.atoms)
+        for part in map_in_order(one, list(zip(self.blocks, state.fits, strict=True)), self.threads):
+            total += part
+        return total.T
+
+    def codes(self, point):
+        """The optimal codes at the support's entries, in its order."""
+        return self._state(point).codes(self.fixed_codes)
+
+    def energies(self, point):
+        """‖X_i‖² of every atom: half the diagonal blocks of the Gauss-Newton Hessian."""
+        state = self._state(point)
+        if state.energies is None:
+            codes = state.codes(self.fixed_codes).astype(float)
+            state.energies = np.bincount(self.indices, weights=codes**2, minlength=self.shape[1])
+        return state.energies
+
+    def restrict(self, point, direction):
+        """φ(t) = f along the great circles that leave `point` in `direction`, with φ′."""
+        return Restriction(self, self._state(point), self._rows(direction))
+
+    @cached_property
+    def fixed_energy(self):
+        """X Xᵀ of fixed codes."""
+        n = sum(len(block.signals) for block in self.blocks)
+        columns = np.repeat(np.arange(n), np.concatenate([np.diff(block.indptr) for block in self.blocks]))
+        X = scipy.sparse.coo_array(
+            (self.fixed_codes, (self.indices, columns)), shape=(self.shape[1], n)
+        ).tocsr()
+        return (X @ X.T).toarray().astype(self.dtype)
+
+    def _state(self, point, with_factors=False):
+        """The work done at `point`, from memory if it is one of the last points."""
+        atoms = self._rows(point)
+        for state in self._states:
+            # By value, not by identity: a caller may have changed the array in place.
+            if np.array_equal(state.atoms, atoms) and (state.has_factors or not with_factors):
+                return state
+        state = self._compute(atoms)
+        self._states = [state, *self._states[: 1 if self._wants_hessian else 0]]
+        return state
+
+    def _compute(self, atoms):
+        self.counts.value += 1
+        state = State(atoms, np.zeros_like(atoms))
+        if self.fixed_codes is not None:
+            one = lambda block: kernels.fit_fixed(*block.data, atoms, self.fixed_codes[block.entries])
+            for value, gradient in map_in_order(one, self.blocks, self.threads):
+                state.value += value
+                state.gradient += gradient
+            return state
+        self.counts.factorisation += 1
+        state.gram, state.has_factors = _inner(atoms, atoms), self._keep_factors
+        one = lambda block: kernels.fit(*block.data, atoms, state.gram, self.mu, state.has_factors)
+        for fit in map_in_order(one, self.blocks, self.threads):
+            state.value += fit.value
+            state.gradient += fit.gradient
+            state.fits.append(fit._replace(gradient=None))
+            self.counts.deficient += len(fit.deficient)
+        self._keep_factors = self._wants_hessian
+        return state
+
+    def _rows(self, matrix):
+        """An m×k matrix as contiguous rows of atoms: always a copy, so that nobody changes it under us."""
+        return np.array(np.asarray(matrix).T, dtype=self.dtype, order="C")
+
+
+@dataclass
+class State:
+    """The work done at one dictionary."""
+
+    atoms: np.ndarray
+    gradient: np.ndarray
+    value: float = 0.0
+    gram: np.ndarray | None = None
+    fits: list = field(default_factory=list)
+    has_factors: bool = False
+    gradient_asked: bool = False
+    energies: np.ndarray | None = None
+
+    def codes(self, fixed=None):
+        if fixed is not None:
+            return fixed
+        return (
+            np.concatenate([fit.codes for fit in self.fits]) if self.fits else np.zeros(0, self.atoms.dtype)
+        )
+
+
+class Restriction:
+    """φ(t) = f(D cos θt + U sin θt), where the columns of the direction are θ U with unit U.
+
+    Write x₀ for the codes at the start and P(t) = D − D(t). Keeping x₀, the objective is a quadratic
+    in P whose coefficients, the gradient and X₀X₀ᵀ, were computed at the start:
+
+        f(0) + ⟨P, P X₀X₀ᵀ⟩ − ⟨∇f, P⟩.
+
+    Letting the codes follow lowers it by gᵀM(t)⁻¹g, summed over the signals, which costs O(S³) for each
+    and does not see m. P is computed without cancellation, so φ keeps its digits where the fit is
+    nearly exact and ‖y‖² − bᵀx would have lost them all.
+    """
+
+    def __init__(self, objective, state, direction):
+        self.objective, self.state = objective, state
+        atoms, direction = state.atoms.astype(float), direction.astype(float)
+        self.angles = np.sqrt(np.einsum("km,km->k", direction, direction))
+        scale = np.divide(1.0, self.angles, out=np.zeros_like(self.angles), where=self.angles > 0)
+        self.atoms, self.directions = atoms, direction * scale[:, None]
+        self.base = objective.constant + state.value
+        self.gradient = state.gradient.astype(float)
+        self.follows = objective.fixed_codes is None
+        if self.follows:
+            self.grams = tuple(
+                _inner(a, b)
+                for a, b in ((atoms, atoms), (atoms, self.directions), (self.directions, self.directions))
+            )
+            self.products, self.energy = [], np.zeros((len(atoms), len(atoms)))
+            pairs = list(zip(objective.blocks, state.fits, strict=True))
+            for part in map_in_order(self._products_with, pairs, objective.threads):
+                self.energy += part.energy
+                self.products.append(part._replace(energy=None))
+        else:
+            self.energy = objective.fixed_energy.astype(float)
+        self._with_slope = False
+        self._last = (None, None, None)  # t, φ, φ′
+
+    def __call__(self, t):
+        return self._at(float(t), self._with_slope)[0]
+
+    def derivative(self, t):
+        """φ′(t); free for the t that was probed last, once a derivative has been asked for."""
+        self._with_slope = True
+        return self._at(float(t), True)[1]
+
+    def _at(self, t, with_slope):
+        last_t, value, slope = self._last
+        if t == last_t and not (with_slope and slope is None):
+            return value, slope
+        self.objective.counts.probe += 1
+        value, slope = self._keeping_codes(t)
+        if self.follows:
+            gain, gain_slope = self._following(t, with_slope)
+            value, slope = value + gain, slope + gain_slope
+        self._last = (t, value, slope if with_slope or not self.follows else None)
+        return value, slope
+
+    def _keeping_codes(self, t):
+        angle = (self.angles * t)[:, None]
+        lag, sine, cosine = 2 * np.sin(angle / 2) ** 2, np.sin(angle), np.cos(angle)
+        P = self.atoms * lag - self.directions * sine
+        rate = self.angles[:, None] * (self.atoms * sine - self.directions * cosine)
+        EP = self.energy @ P
+        value = self.base + np.vdot(P, EP) - np.vdot(self.gradient, P)
+        return float(value), float(2 * np.vdot(rate, EP) - np.vdot(self.gradient, rate))
+
+    def _following(self, t, with_slope):
+        moved = kernels.move(self.atoms, self.directions, self.angles, t, self.grams)
+        mu = self.objective.mu
+
+        def one(item):
+            block, fit, products = item
+            return kernels.probe(*block.data, fit.codes, products, mu, moved, with_slope)
+
+        gain = slope = 0.0
+        items = list(zip(self.objective.blocks, self.state.fits, self.products, strict=True))
+        for part in map_in_order(one, items, self.objective.threads):
+            gain, slope = gain + part[0], slope + part[1]
+        return gain, slope
+
+    def _products_with(self, pair):
+        (block, fit), state, objective = pair, self.state, self.objective
+        directions = self.directions.astype(objective.dtype, copy=False)
+        return kernels.along(*block.data, state.atoms, state.gram, objective.mu, fit.codes, directions)
+
+
+def _inner(atoms, others):
+    """Inner products in double precision, whatever the data: there are k² of them, not n."""
+    return np.asarray(atoms, dtype=float) @ np.asarray(others, dtype=float).T

@@ -1,0 +1,359 @@
+"""The dictionary update as a Pymanopt problem, for any Pymanopt optimizer.
+
+`update_problem` checks its input, takes away what the atoms outside I contribute, and hands Pymanopt
+the reduced objective (plus the regularizers) with its gradient, its Hessian and a preconditioner. The
+problem counts what it evaluates and records every point that an optimizer accepts, because Pymanopt's
+own counts and logs are not to be relied on.
+"""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+import pymanopt
+import scipy.sparse
+from pymanopt.manifolds import Oblique
+
+from manifold_dl.blocks import as_threads
+from manifold_dl.inputs import as_atoms, as_dictionary, as_matrix, as_ridge, as_support
+from manifold_dl.manifolds import Spheres
+from manifold_dl.objective import Objective
+from manifold_dl.regularizers import differentiable
+
+
+def update_problem(
+    signals,
+    support,
+    *,
+    manifold=Spheres,
+    mu=0.0,
+    atoms=None,
+    dictionary=None,
+    regularizers=(),
+    codes="follow",
+    precondition=True,
+    threads=None,
+):
+    """The update of a set I of atoms, and of the codes on them, as a Pymanopt problem.
+
+    Minimises f_I(D_I) + Σ R(D) over the m×|I| dictionaries of `manifold`, where
+
+        f_I(D_I) = Σ_j min_x ‖(Y_r)_j − D_{I∩Ω_j} x‖² + μ‖x‖²,   Y_r = Y − D_{I^c} X_{I^c}.
+
+    Parameters
+    ----------
+    signals : m×n array
+        Y, a signal in every column.
+    support : boolean d×n mask, n×S integer array or sparse d×n array
+        Ω. A sparse (or dense) array of codes brings its values along: those of the atoms outside I stay
+        as they are. Without values they are the optimal ones for `dictionary`.
+    manifold : factory (m, k) → Pymanopt manifold of m×k arrays
+        `Spheres`, `Lines`, or Pymanopt's own `Oblique`, `Stiefel`, ...
+    mu : float
+        The ridge μ ≥ 0; positive for regularized SimCO.
+    atoms : sequence of int, optional
+        The set I; all atoms by default.
+    dictionary : m×d array, optional
+        The whole dictionary; needed where I leaves some atoms out.
+    regularizers : sequence of Regularizer
+        Smooth penalties on the whole dictionary.
+    codes : "follow" or "fixed"
+        Whether the codes of I follow D (SimCO) or keep the values given with the support (MOD).
+    precondition : bool
+        Divide each atom's gradient by its energy ‖X_i‖², for the optimizers that ask.
+    threads : int, optional
+        All processors by default. The results have the same bits for any number.
+
+    Returns
+    -------
+    DictionaryProblem
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymanopt.optimizers import TrustRegions
+    >>> rng = np.random.default_rng(0)
+    >>> true = rng.standard_normal((4, 6))
+    >>> true /= np.linalg.norm(true, axis=0)
+    >>> mask = np.arange(6)[:, None] % 3 == np.arange(60) % 3
+    >>> Y = true @ (mask * rng.standard_normal((6, 60)))
+    >>> problem = update_problem(Y, mask, mu=1e-3)
+    >>> start = problem.manifold.random_point(rng)
+    >>> result = TrustRegions(verbosity=0).run(problem, initial_point=start)
+    >>> X = problem.codes(result.point)
+    >>> bool(np.linalg.norm(Y - result.point @ X) < 0.01 * np.linalg.norm(Y))
+    True
+    """
+    Y = as_matrix(signals, "signals")
+    if dictionary is not None:
+        dictionary = as_dictionary(dictionary, n_rows=len(Y)).astype(Y.dtype, copy=False)
+    omega = as_support(support, Y.shape[1], None if dictionary is None else dictionary.shape[1])
+    I = as_atoms(atoms, omega.n_atoms)
+    mu = as_ridge(mu)
+    if codes not in ("follow", "fixed"):
+        raise ValueError(f"codes={codes!r}: codes either 'follow' the dictionary or stay 'fixed'.")
+    if codes == "fixed" and omega.values is None:
+        raise ValueError(
+            "codes='fixed' needs the codes: give them as the support, a sparse d×n array of numbers."
+        )
+    if len(I) < omega.n_atoms and dictionary is None:
+        raise ValueError(
+            f"atoms names {len(I)} of {omega.n_atoms} atoms: give the whole dictionary as well, "
+            "for what the others contribute."
+        )
+    threads = as_threads(threads)
+    values = None if omega.values is None else omega.values.astype(Y.dtype, copy=False)
+    rows = np.ascontiguousarray(Y.T)
+    if len(I) < omega.n_atoms and values is None:
+        whole = Objective(rows, omega.indptr, omega.indices, omega.n_atoms, mu, threads=threads)
+        values = whole.codes(dictionary)
+    part = _Part.of(omega, values, I)
+    if part.is_whole:
+        residual, constant = rows, 0.0
+    else:
+        others = part.outside_codes
+        residual = rows[part.active] - (others[:, part.active].T @ dictionary.T).astype(Y.dtype)
+        constant = _left_out(rows, others, dictionary, part.active)
+    objective = Objective(
+        residual,
+        part.indptr,
+        part.indices,
+        len(I),
+        mu,
+        fixed_codes=part.values if codes == "fixed" else None,
+        constant=constant,
+        threads=threads,
+    )
+    geometry = manifold(len(Y), len(I))
+    return DictionaryProblem(
+        objective, geometry, part, dictionary, regularizers, precondition, scale=_squared_norm(rows)
+    )
+
+
+class Iterate(NamedTuple):
+    """What is known of a point that an optimizer accepted."""
+
+    value: float
+    gradient_norm: float
+    seconds: float
+
+
+class DictionaryProblem(pymanopt.Problem):
+    """A `pymanopt.Problem` that knows its codes and keeps its own books.
+
+    Attributes
+    ----------
+    counts : Counts
+        Evaluations of the value, the gradient, Hessian products and line-search probes.
+    record : list of Iterate
+        Value, gradient norm and seconds since the first evaluation, at every accepted point.
+    scale : float
+        ‖Y‖², against which values and gradients are large or small.
+    """
+
+    def __init__(self, objective, manifold, part, dictionary, regularizers, precondition, scale):
+        self.objective = objective
+        self.counts = objective.counts
+        self.record = []
+        self.scale = scale
+        self._part, self._whole = part, dictionary
+        self._penalties = [differentiable(regularizer) for regularizer in regularizers]
+        self._started = None
+        self._recorded = None
+
+        @pymanopt.function.numpy(manifold)
+        def cost(point):
+            self._started = self._started or time.perf_counter()
+            return objective.value(point) + self._penalty(point)
+
+        @pymanopt.function.numpy(manifold)
+        def gradient(point):
+            total = objective.gradient(point)
+            for penalty in self._penalties:
+                total = total + penalty.gradient(self.dictionary(point))[:, part.atoms]
+            return total
+
+        @pymanopt.function.numpy(manifold)
+        def hessian(point, direction):
+            total = objective.hessian(point, direction)
+            for penalty in self._penalties:
+                spread = np.zeros_like(self.dictionary(point))
+                spread[:, part.atoms] = direction
+                total = total + penalty.hessian(self.dictionary(point), spread)[:, part.atoms]
+            return total
+
+        cost.scale = scale  # what a line searcher measures a gradient against
+        if isinstance(manifold, Oblique):  # only there are geodesics great circles, column by column
+            cost.restrict = self.restrict
+        super().__init__(
+            manifold,
+            cost,
+            euclidean_gradient=gradient,
+            euclidean_hessian=hessian,
+            preconditioner=self._divide_by_energy if precondition else None,
+        )
+
+    @property
+    def riemannian_gradient(self):
+        return self._recorded_gradient
+
+    def restrict(self, point, direction):
+        """φ(t), with φ.derivative(t), along the geodesic that leaves `point` in `direction`."""
+        phi = self.objective.restrict(point, direction)
+        return PenalizedRestriction(self, phi) if self._penalties else phi
+
+    def codes(self, point):
+        """The whole d×n codes at `point`: those of I are optimal for it, the others are as they were."""
+        return self._part.insert(self.objective.codes(np.asarray(point)))
+
+    def dictionary(self, point):
+        """The whole m×d dictionary with the atoms I taken from `point`."""
+        if self._whole is None:
+            whole = np.empty_like(point)
+        else:
+            whole = self._whole.astype(np.result_type(self._whole, point))
+        whole[:, self._part.atoms] = point
+        return whole
+
+    @property
+    def support(self):
+        """Ω restricted to I, a sparse boolean |I|×n array: row i belongs to column i of a point."""
+        return self._part.mask()
+
+    def _penalty(self, point):
+        if not self._penalties:
+            return 0.0
+        whole = self.dictionary(point)
+        return sum(float(penalty.value(whole)) for penalty in self._penalties)
+
+    def _recorded_gradient(self, point):
+        gradient = self.manifold.euclidean_to_riemannian_gradient(point, self.euclidean_gradient(point))
+        # Optimizers ask once at every point they accept; who asks again at the same point adds nothing.
+        if self._recorded is None or not np.array_equal(self._recorded, point):
+            self._recorded = np.array(point)
+            norm = float(self.manifold.norm(point, gradient))
+            value = float(self.cost(point))
+            self.record.append(Iterate(value, norm, time.perf_counter() - self._started))
+        return gradient
+
+    def _divide_by_energy(self, point, tangent):
+        """The diagonal blocks of the Gauss-Newton Hessian are 2‖X_i‖² I; their mean is scaled out.
+
+        Atoms that are hardly used get at most a thousand times the average step.
+        """
+        energy = self.objective.energies(point)
+        mean = energy.mean()
+        if not mean > 0:
+            return tangent
+        scaled = tangent * (mean / np.maximum(energy, 1e-3 * mean)).astype(tangent.dtype)
+        if isinstance(self.manifold, Oblique):  # a scaled column stays tangent to its own sphere
+            return scaled
+        return self.manifold.projection(point, scaled)
+
+
+class PenalizedRestriction:
+    """φ of the data plus the regularizers along the same great circles."""
+
+    def __init__(self, problem, phi):
+        self.problem, self.phi = problem, phi
+
+    def __call__(self, t):
+        return self.phi(t) + self.problem._penalty(self._moved(t)[0])
+
+    def derivative(self, t):
+        point, velocity = self._moved(t)
+        slope, atoms = self.phi.derivative(t), self.problem._part.atoms
+        for penalty in self.problem._penalties:
+            slope += float(np.vdot(penalty.gradient(self.problem.dictionary(point))[:, atoms], velocity))
+        return slope
+
+    def _moved(self, t):
+        phi = self.phi
+        cosine, sine = np.cos(phi.angles * t)[:, None], np.sin(phi.angles * t)[:, None]
+        point = phi.atoms * cosine + phi.directions * sine
+        velocity = phi.angles[:, None] * (phi.directions * cosine - phi.atoms * sine)
+        return point.T, velocity.T
+
+
+class _Part(NamedTuple):
+    """The rows I of the support, over the signals that use them at all."""
+
+    omega: object  # the whole support
+    all_values: np.ndarray | None
+    atoms: np.ndarray  # I
+    active: np.ndarray  # the signals whose support meets I
+    inside: np.ndarray  # which entries of the whole support belong to I, signal by signal
+    indptr: np.ndarray
+    indices: np.ndarray  # positions within I
+
+    @classmethod
+    def of(cls, omega, values, atoms):
+        if len(atoms) == omega.n_atoms and np.array_equal(atoms, np.arange(omega.n_atoms)):
+            sizes = np.diff(omega.indptr)
+            if sizes.all():
+                every = slice(None)
+                return cls(omega, values, atoms, every, every, omega.indptr, omega.indices)
+        position = np.full(omega.n_atoms, -1, dtype=np.int32)
+        position[atoms] = np.arange(len(atoms), dtype=np.int32)
+        local = position[omega.indices]
+        inside = np.flatnonzero(local >= 0)
+        counts = np.add.reduceat(np.append(local >= 0, False), omega.indptr[:-1], dtype=np.int64)
+        counts[np.diff(omega.indptr) == 0] = 0  # reduceat gives an empty signal its neighbour's entry
+        active = np.flatnonzero(counts)
+        indptr = np.concatenate([[0], np.cumsum(counts[active])])
+        return cls(omega, values, atoms, active, inside, indptr, local[inside])
+
+    @property
+    def is_whole(self):
+        return isinstance(self.active, slice)
+
+    @property
+    def values(self):
+        return self.all_values[self.inside]
+
+    @property
+    def outside_codes(self):
+        """X with the rows I set to zero."""
+        values = np.zeros(len(self.omega.indices)) if self.all_values is None else self.all_values.copy()
+        values[self.inside] = 0
+        return self._csc(values)
+
+    def insert(self, codes):
+        """The whole codes, with those of I replaced."""
+        if self.is_whole:
+            return self._csc(codes)
+        values = (
+            np.zeros(len(self.omega.indices), codes.dtype)
+            if self.all_values is None
+            else self.all_values.copy()
+        )
+        values[self.inside] = codes
+        return self._csc(values)
+
+    def mask(self):
+        keep = np.zeros(len(self.omega.indices), dtype=bool)
+        keep[self.inside] = True
+        whole = self._csc(keep)
+        whole.eliminate_zeros()
+        return whole[self.atoms]
+
+    def _csc(self, values):
+        shape = (self.omega.n_atoms, self.omega.n_signals)
+        return scipy.sparse.csc_array(
+            (values, self.omega.indices.copy(), self.omega.indptr.copy()), shape=shape
+        )
+
+
+def _left_out(rows, others, dictionary, active):
+    """‖Y_r‖² over the signals that use no atom of I: they cost nothing, but they count."""
+    idle = np.ones(len(rows), dtype=bool)
+    idle[active] = False
+    if not idle.any():
+        return 0.0
+    return _squared_norm(
+        rows[idle] - others[:, idle].T @ dictionary.T if dictionary is not None else rows[idle]
+    )
+
+
+def _squared_norm(array):
+    return float(np.einsum("ij,ij->", array, array, dtype=float))
