@@ -22,6 +22,11 @@ class Support(NamedTuple):
     def n_signals(self):
         return len(self.indptr) - 1
 
+    def codes(self, values):
+        """A sparse d×n array of codes on this support, which owns its memory."""
+        structure = (values, self.indices.copy(), self.indptr.copy())
+        return scipy.sparse.csc_array(structure, shape=(self.n_atoms, self.n_signals))
+
 
 def as_matrix(array, name):
     """A finite real matrix in single or double precision, copied only if it has to be converted."""
@@ -147,7 +152,7 @@ def _from_sparse(matrix):
 def _from_indices(indices, n_signals, n_atoms):
     if len(indices) != n_signals:
         raise ValueError(
-            f"the index array has {len(indices)} rows, but there are {n_signals} signals: one row each is needed."
+            f"the index array has {len(indices)} rows, but there are {n_signals} signals: give one row each."
         )
     if n_atoms is None:
         n_atoms = int(indices.max(initial=0)) + 1

@@ -14,10 +14,12 @@ import pymanopt
 import scipy.sparse
 from pymanopt.manifolds import Oblique
 
+from manifold_dl import kernels
 from manifold_dl.blocks import as_threads
 from manifold_dl.inputs import as_atoms, as_dictionary, as_matrix, as_ridge, as_support
 from manifold_dl.manifolds import Spheres
 from manifold_dl.objective import Objective
+from manifold_dl.parts import Incidence
 from manifold_dl.regularizers import differentiable
 
 
@@ -102,32 +104,48 @@ def update_problem(
             "for what the others contribute."
         )
     threads = as_threads(threads)
-    values = None if omega.values is None else omega.values.astype(Y.dtype, copy=False)
     rows = np.ascontiguousarray(Y.T)
-    if len(I) < omega.n_atoms and values is None:
+    if omega.values is not None:
+        omega = omega._replace(values=omega.values.astype(Y.dtype, copy=False))
+    elif len(I) < omega.n_atoms:
         whole = Objective(rows, omega.indptr, omega.indices, omega.n_atoms, mu, threads=threads)
-        values = whole.codes(dictionary)
-    part = _Part.of(omega, values, I)
-    if part.is_whole:
-        residual, constant = rows, 0.0
-    else:
-        others = part.outside_codes
-        residual = rows[part.active] - (others[:, part.active].T @ dictionary.T).astype(Y.dtype)
-        constant = _left_out(rows, others, dictionary, part.active)
+        omega = omega._replace(values=whole.codes(dictionary))
+    part = Incidence(omega).part(I)
+    residual, constant = _without(rows, omega, part, dictionary)
     objective = Objective(
         residual,
         part.indptr,
         part.indices,
         len(I),
         mu,
-        fixed_codes=part.values if codes == "fixed" else None,
+        fixed_codes=omega.values[part.entries] if codes == "fixed" else None,
         constant=constant,
         threads=threads,
     )
-    geometry = manifold(len(Y), len(I))
     return DictionaryProblem(
-        objective, geometry, part, dictionary, regularizers, precondition, scale=_squared_norm(rows)
+        objective,
+        manifold(len(Y), len(I)),
+        omega,
+        part,
+        dictionary=dictionary,
+        regularizers=regularizers,
+        precondition=precondition,
+        scale=squared_norm(rows),
     )
+
+
+def _without(rows, omega, part, dictionary):
+    """Y_r over the signals that use I, and ‖Y_r‖² over the others: they cost nothing, but they count."""
+    if isinstance(part.active, slice):
+        return rows, 0.0
+    rest = rows.copy()
+    if dictionary is not None and omega.values is not None:
+        others = omega.values.copy()
+        others[part.entries] = 0
+        kernels.accumulate(rest, omega.indptr, omega.indices, -others, np.ascontiguousarray(dictionary.T))
+    idle = np.ones(len(rows), dtype=bool)
+    idle[part.active] = False
+    return rest[part.active], squared_norm(rest[idle])
 
 
 class Iterate(NamedTuple):
@@ -151,12 +169,23 @@ class DictionaryProblem(pymanopt.Problem):
         ‖Y‖², against which values and gradients are large or small.
     """
 
-    def __init__(self, objective, manifold, part, dictionary, regularizers, precondition, scale):
+    def __init__(
+        self,
+        objective,
+        manifold,
+        support,
+        part,
+        *,
+        dictionary=None,
+        regularizers=(),
+        precondition=True,
+        scale=1.0,
+    ):
         self.objective = objective
         self.counts = objective.counts
         self.record = []
         self.scale = scale
-        self._part, self._whole = part, dictionary
+        self._omega, self._part, self._whole = support, part, dictionary
         self._penalties = [differentiable(regularizer) for regularizer in regularizers]
         self._started = None
         self._recorded = None
@@ -204,7 +233,12 @@ class DictionaryProblem(pymanopt.Problem):
 
     def codes(self, point):
         """The whole d×n codes at `point`: those of I are optimal for it, the others are as they were."""
-        return self._part.insert(self.objective.codes(np.asarray(point)))
+        codes = self.objective.codes(np.asarray(point))
+        values = np.zeros(len(self._omega.indices), codes.dtype)
+        if self._omega.values is not None:
+            values[:] = self._omega.values
+        values[self._part.entries] = codes
+        return self._omega.codes(values)
 
     def dictionary(self, point):
         """The whole m×d dictionary with the atoms I taken from `point`."""
@@ -218,7 +252,11 @@ class DictionaryProblem(pymanopt.Problem):
     @property
     def support(self):
         """Ω restricted to I, a sparse boolean |I|×n array: row i belongs to column i of a point."""
-        return self._part.mask()
+        part, n = self._part, self._omega.n_signals
+        indptr = np.zeros(n + 1, dtype=np.int64)
+        indptr[1:][part.active] = np.diff(part.indptr)
+        ones = np.ones(len(part.indices), dtype=bool)
+        return scipy.sparse.csc_array((ones, part.indices, indptr.cumsum()), shape=(len(part.atoms), n))
 
     def _penalty(self, point):
         if not self._penalties:
@@ -275,85 +313,5 @@ class PenalizedRestriction:
         return point.T, velocity.T
 
 
-class _Part(NamedTuple):
-    """The rows I of the support, over the signals that use them at all."""
-
-    omega: object  # the whole support
-    all_values: np.ndarray | None
-    atoms: np.ndarray  # I
-    active: np.ndarray  # the signals whose support meets I
-    inside: np.ndarray  # which entries of the whole support belong to I, signal by signal
-    indptr: np.ndarray
-    indices: np.ndarray  # positions within I
-
-    @classmethod
-    def of(cls, omega, values, atoms):
-        if len(atoms) == omega.n_atoms and np.array_equal(atoms, np.arange(omega.n_atoms)):
-            sizes = np.diff(omega.indptr)
-            if sizes.all():
-                every = slice(None)
-                return cls(omega, values, atoms, every, every, omega.indptr, omega.indices)
-        position = np.full(omega.n_atoms, -1, dtype=np.int32)
-        position[atoms] = np.arange(len(atoms), dtype=np.int32)
-        local = position[omega.indices]
-        inside = np.flatnonzero(local >= 0)
-        counts = np.add.reduceat(np.append(local >= 0, False), omega.indptr[:-1], dtype=np.int64)
-        counts[np.diff(omega.indptr) == 0] = 0  # reduceat gives an empty signal its neighbour's entry
-        active = np.flatnonzero(counts)
-        indptr = np.concatenate([[0], np.cumsum(counts[active])])
-        return cls(omega, values, atoms, active, inside, indptr, local[inside])
-
-    @property
-    def is_whole(self):
-        return isinstance(self.active, slice)
-
-    @property
-    def values(self):
-        return self.all_values[self.inside]
-
-    @property
-    def outside_codes(self):
-        """X with the rows I set to zero."""
-        values = np.zeros(len(self.omega.indices)) if self.all_values is None else self.all_values.copy()
-        values[self.inside] = 0
-        return self._csc(values)
-
-    def insert(self, codes):
-        """The whole codes, with those of I replaced."""
-        if self.is_whole:
-            return self._csc(codes)
-        values = (
-            np.zeros(len(self.omega.indices), codes.dtype)
-            if self.all_values is None
-            else self.all_values.copy()
-        )
-        values[self.inside] = codes
-        return self._csc(values)
-
-    def mask(self):
-        keep = np.zeros(len(self.omega.indices), dtype=bool)
-        keep[self.inside] = True
-        whole = self._csc(keep)
-        whole.eliminate_zeros()
-        return whole[self.atoms]
-
-    def _csc(self, values):
-        shape = (self.omega.n_atoms, self.omega.n_signals)
-        return scipy.sparse.csc_array(
-            (values, self.omega.indices.copy(), self.omega.indptr.copy()), shape=shape
-        )
-
-
-def _left_out(rows, others, dictionary, active):
-    """‖Y_r‖² over the signals that use no atom of I: they cost nothing, but they count."""
-    idle = np.ones(len(rows), dtype=bool)
-    idle[active] = False
-    if not idle.any():
-        return 0.0
-    return _squared_norm(
-        rows[idle] - others[:, idle].T @ dictionary.T if dictionary is not None else rows[idle]
-    )
-
-
-def _squared_norm(array):
+def squared_norm(array):
     return float(np.einsum("ij,ij->", array, array, dtype=float))

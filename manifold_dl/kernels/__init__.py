@@ -12,8 +12,8 @@ The functions speak of one block of signals:
 """
 
 try:
-    from manifold_dl.kernels.compiled import along, fit, fit_fixed, hessian, move, probe
+    from manifold_dl.kernels.compiled import accumulate, along, fit, fit_fixed, hessian, move, probe
 except ImportError:  # no Numba on this platform
-    from manifold_dl.kernels.reference import along, fit, fit_fixed, hessian, move, probe
+    from manifold_dl.kernels.reference import accumulate, along, fit, fit_fixed, hessian, move, probe
 
-__all__ = ["along", "fit", "fit_fixed", "hessian", "move", "probe"]
+__all__ = ["accumulate", "along", "fit", "fit_fixed", "hessian", "move", "probe"]

@@ -1,4 +1,4 @@
-"""The functions of `reference.py`, compiled with Numba: one signal after the other, nothing allocated per signal.
+"""The functions of `reference.py`, compiled with Numba, with nothing allocated per signal.
 
 Every signal solves its own small normal equations by Cholesky, with the Gram matrix of the atoms
 computed once. Signals whose pivots break down are handed to the reference kernel, which solves them by
@@ -45,6 +45,10 @@ def fit_fixed(signals, indptr, indices, atoms, codes):
     gradient = np.zeros_like(atoms)
     value = _fit_fixed(signals, indptr, indices, atoms, codes, gradient)
     return value, gradient
+
+
+def accumulate(rows, indptr, indices, codes, atoms):
+    _accumulate(rows, indptr, indices, codes, atoms)
 
 
 def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction):
@@ -151,6 +155,15 @@ def _fit_fixed(signals, indptr, indices, atoms, codes, gradient):
         _residual(signals, j, indptr, indices, atoms, codes, r)
         value += _add_gradient(r, indices, codes, indptr[j], indptr[j + 1] - indptr[j], gradient)
     return value
+
+
+@_compile
+def _accumulate(rows, indptr, indices, codes, atoms):
+    for j in range(rows.shape[0]):
+        for a in range(indptr[j], indptr[j + 1]):
+            i, x = indices[a], codes[a]
+            for p in range(rows.shape[1]):
+                rows[j, p] += x * atoms[i, p]
 
 
 @_compile

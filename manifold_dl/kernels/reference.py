@@ -60,6 +60,12 @@ def fit_fixed(signals, indptr, indices, atoms, codes):
     return value, gradient
 
 
+def accumulate(rows, indptr, indices, codes, atoms):
+    """Add Σ x_i d_i over the support to every row, in place."""
+    for columns, places in groups(indptr):
+        rows[columns] += np.einsum("cs,csm->cm", codes[places], atoms[indices[places]])
+
+
 def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction):
     """The exact Hessian product: how −2 r xᵀ changes when the atoms move along `direction` (k×m).
 
