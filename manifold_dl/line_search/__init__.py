@@ -1,0 +1,21 @@
+"""How far to go along a geodesic: the line searches of the dictionary update.
+
+`GoldenSection` is Algorithm 2 of the paper, step for step. `GeodesicSearch` finds the same minimum in a few
+probes, because it also looks at the slope φ′(t). Both are Pymanopt line searchers, for any of its manifolds
+and problems: hand one to `SteepestDescent` or `ConjugateGradient` as `line_searcher=`. `trace` records what
+they do.
+
+Both minimise φ(t) = f(exp(x, t d)) over t > 0 and promise the same: the point returned is never worse than x,
+and they give up with ``(0.0, x)`` when the direction is zero or does not descend, or when nothing better is
+found. A probe whose value is not a finite number counts as +∞.
+
+An objective may offer a cheaper φ. If it has an attribute `restrict`, then ``phi = objective.restrict(x, d)``
+is asked for ``phi(t)`` and ``phi.derivative(t)``, unless it is None. The point found that way is checked once
+with the objective itself, which is free where values are kept: the optimizer asks for the same one next.
+"""
+
+from .geodesic import GeodesicSearch
+from .golden import GoldenSection
+from .tracing import SearchRecord, trace
+
+__all__ = ["GeodesicSearch", "GoldenSection", "SearchRecord", "trace"]

@@ -1,0 +1,579 @@
+"""Line searches: the paper's steps by hand, SciPy's minima, awkward functions, Pymanopt's optimizers."""
+
+import copy
+import math
+from itertools import pairwise
+
+import numpy as np
+import pymanopt
+import pytest
+from pymanopt.manifolds import Elliptope, Euclidean, Grassmann, Product, Sphere, Stiefel
+from pymanopt.optimizers import ConjugateGradient, SteepestDescent
+from scipy.optimize import minimize_scalar
+
+from manifold_dl.line_search import GeodesicSearch, GoldenSection, trace
+
+SEARCHERS = [GoldenSection(), GeodesicSearch()]
+LINE = Euclidean(1)
+INF, NAN = math.inf, math.nan
+
+every_searcher = pytest.mark.parametrize("searcher", SEARCHERS, ids=lambda s: type(s).__name__)
+with_and_without_slope = pytest.mark.parametrize("slope", [True, False], ids=["slope", "no slope"])
+
+
+def search_line(searcher, f, df, *, slope=False, d=1.0):
+    """Search f(t) for t > 0 on the real line, with φ′ from a restriction or not; returns t and the record."""
+
+    def objective(x):
+        return f(x[0])
+
+    if slope:
+        objective.restrict = lambda x, direction: Restriction(
+            lambda t: f(x[0] + t * direction[0]), lambda t: df(x[0] + t * direction[0]) * direction[0]
+        )
+    start = np.zeros(1)
+    with trace() as searches:
+        step, x = copy.deepcopy(searcher).search(objective, LINE, start, np.array([d]), f(0.0), df(0.0) * d)
+    assert len(searches) == 1
+    # x + t d is rounded once by exp and once here.
+    assert step == pytest.approx(x[0], rel=4e-16)
+    assert step == 0 or f(x[0]) < f(0.0)
+    return step, searches[0]
+
+
+class Restriction:
+    """What `restrict` returns: φ and its derivative."""
+
+    def __init__(self, value, derivative):
+        self.value, self.derivative = value, derivative
+
+    def __call__(self, t):
+        return self.value(t)
+
+
+# Name: (f, f′, an interval around the one minimum in t > 0)
+SMOOTH = {
+    "parabola": (lambda t: (t - 0.7) ** 2, lambda t: 2 * (t - 0.7), (0, 2)),
+    "far parabola": (lambda t: (t - 40) ** 2 - 3, lambda t: 2 * (t - 40), (0, 100)),
+    "quartic": (lambda t: (t - 2) ** 4 - t, lambda t: 4 * (t - 2) ** 3 - 1, (0, 5)),
+    "great circle": (lambda t: math.cos(t + 0.3), lambda t: -math.sin(t + 0.3), (0, 5)),
+    "exponential": (lambda t: np.exp(t) - 20 * t, lambda t: np.exp(t) - 20, (0, 10)),
+    "logarithm": (lambda t: math.log1p((t - 3) ** 2), lambda t: 2 * (t - 3) / (1 + (t - 3) ** 2), (0, 9)),
+    "shallow": (lambda t: -t / (t * t + 2), lambda t: (t * t - 2) / (t * t + 2) ** 2, (0, 9)),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("method", ["golden", "brent"])
+def test_golden_section_agrees_with_scipy(name, method):
+    f, df, (low, high) = SMOOTH[name]
+    expected = minimize_scalar(f, bracket=(low, 1.0 if f(1.0) < f(low) else 0.5, high), method=method).x
+    found, _ = search_line(GoldenSection(width=1e-7), f, df)
+    # A bracket is at most 3 times its minimiser, and both searches stop a little above 1e-8, the square root
+    # of the machine precision, where rounding hides the minimum.
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@with_and_without_slope
+def test_geodesic_search_agrees_with_scipy(name, slope):
+    f, df, (low, high) = SMOOTH[name]
+    expected = minimize_scalar(f, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
+    found, record = search_line(GeodesicSearch(curvature=1e-3), f, df, slope=slope)
+    # A thousandth of the slope leaves about a millionth of the decrease. An estimated slope may look like
+    # zero where the true one is a few hundredths, at the price of so much of the decrease.
+    assert f(found) - expected.fun <= (1e-5 if slope else 5e-2) * (f(0) - expected.fun)
+    assert not slope or abs(df(found)) <= 1e-3 * abs(df(0))
+    assert len(record.probes) <= 10
+
+
+@pytest.mark.parametrize(
+    ("minimiser", "bracketing", "shrinking"),
+    [
+        # φ(0) > φ(0.38) > φ(0.62) ≤ φ(1): bracketed. Then steps 7, 8, 8, 7.
+        (0.55, [0.381966, 0.618034, 1.0], [0.763932, 0.527864, 0.472136, 0.562306]),
+        # Step 3 takes t4 to 0.38, because φ there is above φ(0), step 4 to 0.24 and 0.15. φ(1) is not needed.
+        (0.1, [0.381966, 0.145898, 0.236068, 0.090170, 0.055728], [0.111456, 0.077014]),
+        # Step 5, twice: t4 = 1/c and 1/c².
+        (2.0, [0.381966, 0.618034, 1.0, 1.618034, 2.618034], [2.0, 2.236068]),
+    ],
+)
+def test_golden_section_takes_the_steps_of_the_paper(minimiser, bracketing, shrinking):
+    _, record = search_line(
+        GoldenSection(t4=1), lambda t: (t - minimiser) ** 2, lambda t: 2 * (t - minimiser)
+    )
+    expected = bracketing + shrinking
+    # Worked out by hand to six decimals.
+    assert [t for t, _ in record.probes][: len(expected)] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("width", [1e-1, 1e-3, 1e-6])
+def test_width_is_the_accuracy_of_the_step(width):
+    searcher = GoldenSection(width=width)
+    found, record = search_line(searcher, lambda t: (t - 0.55) ** 2, lambda t: 2 * (t - 0.55))
+    assert abs(found - 0.55) <= width  # the bracket is (0, 1)
+    # Three probes to bracket, then one for every factor c, and one on the way.
+    assert len(record.probes) <= 4 + math.log(width) / math.log((math.sqrt(5) - 1) / 2)
+
+
+@every_searcher
+@with_and_without_slope
+@pytest.mark.parametrize("far", [1e-8, 1e-4, 1.0, 1e4, 1e8])
+@pytest.mark.parametrize("norm", [1e-6, 1.0, 1e6])
+def test_the_minimum_may_be_far_from_the_first_step(searcher, slope, far, norm):
+    def f(t):
+        u = t / far - 1
+        return u * u + u**4
+
+    found, record = search_line(
+        searcher, f, lambda t: (2 + 4 * (t / far - 1) ** 2) * (t / far - 1) / far, slope=slope, d=norm
+    )
+    # Golden section: 1e-3 of a bracket up to 2.6 times t. Cubic: a slope of 0.05 · 6 where φ″ is 2 or more.
+    assert found == pytest.approx(far, rel=3e-3 if isinstance(searcher, GoldenSection) else 0.15)
+    assert len(record.probes) <= 60
+
+
+@every_searcher
+@with_and_without_slope
+def test_several_minima_end_in_one_of_them(searcher, slope):
+    def f(t):
+        return 0.02 * (t - 10) ** 2 + math.cos(3 * t)
+
+    def df(t):
+        return 0.04 * (t - 10) - 3 * math.sin(3 * t)
+
+    for first in np.geomspace(0.01, 100, 40):
+        start = (
+            GoldenSection(t4=first)
+            if isinstance(searcher, GoldenSection)
+            else GeodesicSearch(first_step=first)
+        )
+        found, record = search_line(start, f, df, slope=slope)
+        assert f(found) == min(value for _, value in record.probes) < f(0)
+        # Every minimum that lies below φ(0) = 3 is at least 1 below it.
+        assert f(found) < f(0) - 0.9
+
+
+AWKWARD = {
+    "nan beyond": (lambda t: NAN if t > 0.01 else (t - 0.007) ** 2, lambda t: 2 * (t - 0.007)),
+    "infinite beyond": (lambda t: INF if t > 1e-6 else -t, lambda t: -1.0),
+    "minus infinity beyond": (lambda t: -INF if t > 0.3 else (t - 0.2) ** 2, lambda t: 2 * (t - 0.2)),
+    "a hole of nan": (lambda t: NAN if 0.3 < t < 0.7 else (t - 0.9) ** 2, lambda t: 2 * (t - 0.9)),
+    "kink": (lambda t: abs(t - 0.123), lambda t: math.copysign(1.0, t - 0.123)),
+    "staircase": (lambda t: math.floor(8 * abs(t - 0.77)), lambda t: -8.0),
+    "wall": (lambda t: -t if t < 0.4 else 1e300, lambda t: -1.0),
+    "never ends": (lambda t: -t, lambda t: -1.0),
+    "levels off": (lambda t: -math.tanh(t), lambda t: -1 / math.cosh(min(t, 300.0)) ** 2),
+    "overflows": (lambda t: np.float64(t) ** 90 - t, lambda t: np.float64(90) * t**89 - 1),
+    "raises": (lambda t: math.exp(1e4 * t) - 2e4 * t, lambda t: 1e4 * math.exp(min(1e4 * t, 700)) - 2e4),
+    "slope undefined": (lambda t: (t - 0.7) ** 2, lambda t: -1.4 if t == 0 else NAN),
+    "wrong slope": (lambda t: (t - 0.7) ** 2, lambda t: -1e3),
+}
+
+
+@every_searcher
+@with_and_without_slope
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_functions_still_descend(searcher, slope, name):
+    f, df = AWKWARD[name]
+    found, record = search_line(searcher, f, df, slope=slope)
+    ts = [t for t, _ in record.probes]
+    assert found > 0
+    assert len(ts) == len(set(ts)) <= searcher.max_probes
+    assert all(value > -INF and not math.isnan(value) for _, value in record.probes)
+    assert f(found) == min(value for _, value in record.probes)
+
+
+@every_searcher
+@with_and_without_slope
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda t: 1.0,
+        lambda t: 1.0 + t,
+        lambda t: 1.0 if t == 0 else NAN,
+        lambda t: 1.0 if t == 0 else INF,
+        lambda t: 0.0 if t == 0 else 5e-324,
+    ],
+    ids=["flat", "rises", "nan", "infinite", "above zero"],
+)
+def test_no_decrease_returns_the_same_object(searcher, slope, f):
+    def objective(x):
+        return f(x[0])
+
+    if slope:
+        objective.restrict = lambda x, d: Restriction(lambda t: f(t), lambda t: -1.0)
+    start = np.zeros(1)
+    with trace() as searches:
+        step, x = searcher.search(objective, LINE, start, np.ones(1), f(0), -1.0)
+    assert step == 0.0
+    assert x is start
+    assert all(len(s.probes) <= searcher.max_probes and s.t == 0 for s in searches)
+
+
+@every_searcher
+@pytest.mark.parametrize(
+    ("d", "f0", "df0"),
+    [
+        (0.0, 1.0, 0.0),
+        (0.0, 1.0, -1.0),
+        (1.0, 1.0, 0.0),
+        (1.0, 1.0, 2.0),
+        (1.0, NAN, -1.0),
+        (1.0, INF, -1.0),
+        (1.0, 1.0, NAN),
+        (1.0, 1.0, -INF),
+        (NAN, 1.0, -1.0),
+        (INF, 1.0, -1.0),
+        (5e-324, 1.0, -1.0),
+    ],
+)
+def test_nothing_is_probed_without_a_descent_direction(searcher, d, f0, df0):
+    def objective(x):
+        raise AssertionError("the objective was evaluated")
+
+    start = np.zeros(1)
+    with trace() as searches:
+        step, x = searcher.search(objective, LINE, start, np.array([d]), f0, df0)
+    assert (step, searches[0].probes, searches[0].t) == (0.0, [], 0.0)
+    assert x is start
+
+
+@pytest.mark.parametrize("scale", [None, 1e12])
+def test_a_slope_below_g_min_counts_as_zero(scale):
+    def objective(x):
+        return 1 + x[0] ** 2
+
+    if scale is not None:
+        objective.scale = scale
+    start = np.array([-1e-3])
+    # The slope is 2e-3 along a direction of any length: above 1e-14 |f0| but below 1e-14 · 1e12.
+    for norm in [1e-3, 1.0, 1e3]:
+        args = objective, LINE, start, np.array([norm]), objective(start), -2e-3 * norm
+        assert (GoldenSection(g_min=1e-14).search(*args)[0] > 0) == (scale is None)
+        assert GoldenSection(g_min=0).search(*args)[0] > 0
+
+
+@every_searcher
+def test_scaling_the_cost_changes_nothing(searcher):
+    def f(t):
+        return math.cosh(t - 2)
+
+    records = []
+    for c in [2.0**-40, 1.0, 2.0**40]:  # powers of two leave every digit as it is
+        # The gradient, and with it a steepest descent direction, is c times as long.
+        step, record = search_line(
+            searcher, lambda t, c=c: c * f(t), lambda t, c=c: c * math.sinh(t - 2), d=c * math.sinh(2)
+        )
+        records.append((step, [value / c for _, value in record.probes]))
+    assert records[0] == records[1] == records[2]
+
+
+# --- Shortcuts ---
+
+
+class Counting:
+    """f(x) = ‖x − target‖² on the plane, with a restriction that may be wrong; keeps what it was asked."""
+
+    def __init__(self, restriction=True, error=0.0):
+        self.target, self.points, self.error = np.array([3.0, 4.0]), [], error
+        if restriction is None:
+            self.restrict = lambda x, d: None
+        elif restriction:
+            self.restrict = lambda x, d: Restriction(
+                lambda t: self.value(x + t * d) + error, lambda t: 2 * d @ (x + t * d - self.target)
+            )
+
+    def value(self, x):
+        return float(((x - self.target) ** 2).sum())
+
+    def __call__(self, x):
+        self.points.append(x)
+        return self.value(x)
+
+    def search(self, searcher, x):
+        d = -2 * (x - self.target)
+        with trace() as searches:
+            step, new = searcher.search(self, Euclidean(2), x, d, self.value(x), -d @ d)
+        return step, new, searches
+
+
+@every_searcher
+def test_a_restriction_replaces_all_probes_but_the_last_check(searcher):
+    objective = Counting()
+    step, x, searches = objective.search(copy.deepcopy(searcher), np.zeros(2))
+    assert step == pytest.approx(5, rel=0.05)  # the looser search stops at a twentieth of the slope
+    assert len(objective.points) == 1
+    assert objective.points[0] is x
+    assert len(searches) == 1
+
+
+@every_searcher
+@pytest.mark.parametrize("restriction", [None, False], ids=["restrict returns None", "no restrict"])
+def test_without_a_restriction_the_evaluated_array_is_returned(searcher, restriction):
+    objective = Counting(restriction)
+    step, x, (record,) = objective.search(copy.deepcopy(searcher), np.zeros(2))
+    assert step == pytest.approx(5, rel=0.05)  # as above
+    assert len(objective.points) == len(record.probes)
+    assert any(point is x for point in objective.points)
+
+
+@every_searcher
+@pytest.mark.parametrize("error", [-1.0, 1.0])
+def test_a_coarse_restriction_hands_over_to_the_objective(searcher, error):
+    # The restriction is off by 1 where the whole cost is 1e-12: no use, in one direction or the other.
+    objective = Counting(error=error)
+    x = objective.target + np.array([1e-6, 0])
+    step, new, searches = objective.search(copy.deepcopy(searcher), x)
+    assert objective.value(new) < objective.value(x)
+    # With −1 every t looks better than x. One that happens to be better may be taken, a worse one may not.
+    assert error < 0 or (len(searches) == 2 and searches[0].t == 0 and step == pytest.approx(1e-6, rel=0.05))
+
+
+# --- The searchers as objects ---
+
+
+def test_searchers_print_compare_and_copy_by_their_fields():
+    golden, geodesic = GoldenSection(t4=0.5), GeodesicSearch(curvature=0.2)
+    assert repr(golden) == "GoldenSection(t4=0.5, g_min=1e-14, width=0.001, max_probes=100)"
+    assert "curvature=0.2" in repr(geodesic)
+    for searcher in (golden, geodesic):
+        fresh, before = copy.deepcopy(searcher), repr(searcher)
+        search_line(searcher, lambda t: (t - 3) ** 2, lambda t: 2 * (t - 3))
+        searcher.search(lambda x: (x[0] - 3) ** 2, LINE, np.zeros(1), np.ones(1), 9.0, -6.0)
+        assert searcher == fresh == copy.deepcopy(searcher)
+        assert repr(searcher) == before
+    assert golden != GoldenSection()
+    assert golden != geodesic
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GoldenSection(t4=0), "t4=0: "),
+        (lambda: GoldenSection(t4=INF), "t4=inf: "),
+        (lambda: GoldenSection(g_min=-1), "g_min=-1: "),
+        (lambda: GoldenSection(g_min=NAN), "g_min=nan: "),
+        (lambda: GoldenSection(width=0), "width=0 is outside"),
+        (lambda: GoldenSection(width=1.5), "width=1.5 is outside"),
+        (lambda: GoldenSection(max_probes=2), "max_probes=2: "),
+        (lambda: GeodesicSearch(curvature=1), "curvature=1: "),
+        (lambda: GeodesicSearch(sufficient_decrease=0.3), "sufficient_decrease=0.3, "),
+        (lambda: GeodesicSearch(first_step=-1), "first_step=-1: "),
+        (lambda: GeodesicSearch(max_probes=0), "max_probes=0: "),
+    ],
+)
+def test_bad_fields_are_refused_with_a_sentence(make, message):
+    with pytest.raises(ValueError, match=message) as error:
+        make()
+    assert str(error.value).endswith(".")
+
+
+@pytest.mark.parametrize("make", [GoldenSection, GeodesicSearch])
+@pytest.mark.parametrize("probes", [3, 4, 10])
+def test_max_probes_is_kept_and_the_best_one_returned(make, probes):
+    found, record = search_line(
+        make(max_probes=probes), lambda t: (t - 1e6) ** 4, lambda t: 4 * (t - 1e6) ** 3
+    )
+    assert len(record.probes) <= probes
+    assert found == min(record.probes, key=lambda probe: probe[1])[0]
+
+
+@every_searcher
+def test_the_next_search_begins_where_the_last_one_landed(searcher):
+    searcher = copy.deepcopy(searcher)
+    counts = []
+    for _ in range(2):
+        with trace() as searches:
+            searcher.search(lambda x: (x[0] - 1e5) ** 2, LINE, np.zeros(1), np.ones(1), 1e10, -2e5)
+        counts.append(len(searches[0].probes))
+    first, second = counts
+    # Golden section grows by 1.6 a probe and needs 24 to come so far; the cubic extrapolates.
+    assert second <= first - (20 if isinstance(searcher, GoldenSection) else 1)
+    searcher.search(lambda x: 1.0, LINE, np.zeros(1), np.ones(1), 1.0, -1.0)  # a failure forgets
+    with trace() as searches:
+        searcher.search(lambda x: (x[0] - 1e5) ** 2, LINE, np.zeros(1), np.ones(1), 1e10, -2e5)
+    assert len(searches[0].probes) == first
+
+
+def test_trace_collects_in_the_innermost_block_only():
+    args = lambda x: (x[0] - 3) ** 2, LINE, np.zeros(1), np.ones(1), 9.0, -6.0
+    with trace() as outer:
+        GoldenSection().search(*args)
+        with trace() as inner:
+            step, _ = GeodesicSearch().search(*args)
+    GeodesicSearch().search(*args)
+    assert [s.method for s in outer] == ["GoldenSection"]
+    assert [s.method for s in inner] == ["GeodesicSearch"]
+    record = inner[0]
+    assert (record.f0, record.slope, record.norm, record.t) == (9.0, -6.0, 1.0, step)
+    assert record.t in dict(record.probes)
+
+
+# --- Under Pymanopt's optimizers ---
+
+
+def rayleigh():
+    """The smallest eigenvalue, on the sphere; the gradient by autograd."""
+    A = symmetric(8)
+    manifold = Sphere(8)
+
+    @pymanopt.function.autograd(manifold)
+    def cost(x):
+        return x @ A @ x
+
+    return pymanopt.Problem(manifold, cost), unit(8), np.linalg.eigvalsh(A)[0]
+
+
+def subspace(geometry):
+    """Minus the sum of the two largest eigenvalues, over orthonormal pairs."""
+
+    def make():
+        A = symmetric(6)
+        manifold = geometry(6, 2)
+        cost = pymanopt.function.numpy(manifold)(lambda x: -np.trace(x.T @ A @ x))
+        gradient = pymanopt.function.numpy(manifold)(lambda x: -2 * A @ x)
+        start = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 2)))[0]
+        return (
+            pymanopt.Problem(manifold, cost, euclidean_gradient=gradient),
+            start,
+            -np.linalg.eigvalsh(A)[-2:].sum(),
+        )
+
+    return make
+
+
+def quadratic():
+    """A convex quadratic with condition number 20."""
+    manifold, target = Euclidean(5), np.arange(5.0)
+    weights = np.geomspace(1, 20, 5)
+    cost = pymanopt.function.numpy(manifold)(lambda x: float(weights @ (x - target) ** 2) - 7)
+    gradient = pymanopt.function.numpy(manifold)(lambda x: 2 * weights * (x - target))
+    return pymanopt.Problem(manifold, cost, euclidean_gradient=gradient), np.full(5, 10.0), -7.0
+
+
+def elliptope():
+    """Closest correlation matrix of rank 3, on a manifold that has a retraction but no exponential map."""
+    manifold = Elliptope(5, 3)
+    goal = np.random.default_rng(2).normal(size=(5, 3))
+    goal /= np.linalg.norm(goal, axis=1, keepdims=True)
+    G = goal @ goal.T
+
+    @pymanopt.function.autograd(manifold)
+    def cost(x):
+        return ((x @ x.T - G) ** 2).sum()
+
+    start = goal + 0.2 * np.random.default_rng(3).normal(size=(5, 3))
+    return pymanopt.Problem(manifold, cost), start / np.linalg.norm(start, axis=1, keepdims=True), 0.0
+
+
+def best_rank_one():
+    """Minus the largest singular value, on a product of two spheres: points and directions are lists."""
+    A = np.random.default_rng(4).normal(size=(4, 6))
+    manifold = Product([Sphere(4), Sphere(6)])
+
+    @pymanopt.function.autograd(manifold)
+    def cost(u, v):
+        return -(u @ A @ v)
+
+    return pymanopt.Problem(manifold, cost), [unit(4), unit(6)], -np.linalg.svd(A)[1][0]
+
+
+def symmetric(n):
+    """Eigenvalues 1, 2, ..., n in a random basis: gaps wide enough for steepest descent."""
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(n, n)))[0]
+    return Q @ np.diag(np.arange(1.0, n + 1)) @ Q.T
+
+
+def unit(n):
+    x = np.random.default_rng(5).normal(size=n)
+    return x / np.linalg.norm(x)
+
+
+PROBLEMS = {
+    "rayleigh": rayleigh,
+    "stiefel": subspace(Stiefel),
+    "grassmann": subspace(Grassmann),
+    "quadratic": quadratic,
+    "elliptope": elliptope,
+    "rank one": best_rank_one,
+}
+
+
+def solve(problem, start, optimizer, searcher):
+    run = optimizer(line_searcher=searcher, max_iterations=200, verbosity=0, log_verbosity=1)
+    with trace() as searches:
+        result = run.run(problem, initial_point=start)
+    return result, searches
+
+
+@every_searcher
+@pytest.mark.parametrize("optimizer", [SteepestDescent, ConjugateGradient])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_optimizers_reach_the_known_minimum(searcher, optimizer, name):
+    problem, start, minimum = PROBLEMS[name]()
+    result, searches = solve(problem, start, optimizer, searcher)
+    # Pymanopt stops at a gradient of 1e-6, or 1e-12 in a cost whose curvature is about 1. Steepest descent on
+    # the elliptope is still on its way after 200 steps.
+    assert result.cost == pytest.approx(minimum, abs=1e-9 if name != "elliptope" else 1e-6)
+    costs = result.log["iterations"]["cost"]
+    assert all(after <= before for before, after in pairwise(costs))
+    assert all(len({t for t, _ in s.probes}) == len(s.probes) <= searcher.max_probes for s in searches)
+
+
+@pytest.mark.parametrize("optimizer", [SteepestDescent, ConjugateGradient])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_cubic_search_needs_several_times_fewer_probes(optimizer, name):
+    probes = {}
+    for searcher in SEARCHERS:
+        problem, start, _ = PROBLEMS[name]()
+        _, searches = solve(problem, start, optimizer, searcher)
+        probes[type(searcher)] = sum(len(s.probes) for s in searches)
+    assert probes[GoldenSection] >= 4 * probes[GeodesicSearch]
+
+
+@every_searcher
+@pytest.mark.parametrize("optimizer", [SteepestDescent, ConjugateGradient])
+def test_a_start_at_the_minimum_stays_there(searcher, optimizer):
+    problem, _, minimum = quadratic()
+    start = np.arange(5.0)
+    result, searches = solve(problem, start, optimizer, searcher)
+    assert result.point is start
+    assert result.cost == minimum
+    assert not any(s.probes for s in searches)
+
+
+@every_searcher
+@pytest.mark.parametrize("name", ["rayleigh", "stiefel"])
+def test_points_do_not_drift_off_the_manifold(searcher, name):
+    # Left alone, exp leaves the manifold by 1e-16, and where the cost falls there, a step multiplies that:
+    # the same searches without the retraction were 1e-8 (sphere) and 5e-6 (Stiefel) off after 100 steps.
+    problem, start, _ = PROBLEMS[name]()
+    run = SteepestDescent(searcher, max_iterations=100, min_gradient_norm=0, min_step_size=0, verbosity=0)
+    x = run.run(problem, initial_point=start).point
+    # A few roundings of sums of squares.
+    np.testing.assert_allclose(x.T @ x, np.eye(2) if name == "stiefel" else 1.0, atol=4e-15)
+
+
+@every_searcher
+def test_memory_carries_over_only_if_the_line_searcher_is_reused(searcher):
+    problem, start, _ = quadratic()
+    optimizer = SteepestDescent(line_searcher=searcher, max_iterations=1, verbosity=0)
+    first = []
+    for reuse in [False, False, True]:
+        with trace() as searches:
+            optimizer.run(problem, initial_point=start, reuse_line_searcher=reuse)
+        first.append(searches[0].probes[0])
+    assert first[0] == first[1] != first[2]
+
+
+@every_searcher
+def test_single_precision_stays_single_precision(searcher):
+    def objective(x):
+        return ((x - np.float32(3)) ** 2).sum()
+
+    x = np.zeros(2, dtype=np.float32)
+    d = np.full(2, 6, dtype=np.float32)
+    step, new = copy.deepcopy(searcher).search(objective, Euclidean(2), x, d, objective(x), np.float32(-72))
+    assert new.dtype == np.float32
+    assert step == pytest.approx(3 * math.sqrt(2), rel=0.05)  # a twentieth of the slope may be left
