@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
+from manifold_dl.inputs import as_dictionary, as_matrix, as_support
+
 
 def condition_number(dictionary, support, distribution=False):
     r"""The condition number of a dictionary with respect to a support, Section VI-A of the paper.
@@ -218,7 +220,7 @@ def is_singular(problem, dictionary, *, gradient_tolerance=1e-6, max_condition=2
         The point to judge.
     gradient_tolerance : float
         The gradient vanishes when ‖grad f‖ ≤ gradient_tolerance·‖Y‖²_F. In the setting of Section VI-A it
-        stays above 5e-3 at singular points, and descent brings it below 1e-7 elsewhere.
+        stays around 1e-2 at singular points, and descent brings it below 1e-7 elsewhere.
     max_condition : float
         A dictionary is nearly singular when κ exceeds this. In the same setting κ stays below 4 at regular
         minima, and is 25 and growing after 300 steps towards a singular point.
@@ -255,10 +257,10 @@ def is_singular(problem, dictionary, *, gradient_tolerance=1e-6, max_condition=2
 
 def _extreme_singular_values(dictionary, support):
     """λ_max and λ_min of D[:, Ω(:,j)] for every j; both 1 for an empty support, λ_min = 0 below rounding."""
-    D = _checked(dictionary, "dictionary")
+    D = as_matrix(dictionary, "dictionary")
     m, d = D.shape
-    counts, atoms = _supports(support, d)
-    starts = np.cumsum(counts) - counts
+    omega = _as_support(support, d)
+    starts, counts = omega.indptr[:-1], np.diff(omega.indptr)
     rows = np.ascontiguousarray(D.T, dtype=float)
     epsilon = np.finfo(D.dtype).eps
 
@@ -267,7 +269,7 @@ def _extreme_singular_values(dictionary, support):
         signals = np.flatnonzero(counts == size)
         # One batched SVD for all signals with `size` atoms, in pieces of 32 MB so that any n fits in memory.
         for piece in np.array_split(signals, 1 + len(signals) * size * m // 2**22):
-            A = rows[atoms[starts[piece, None] + np.arange(size)]]
+            A = rows[omega.indices[starts[piece, None] + np.arange(size)]]
             values = np.linalg.svd(A, compute_uv=False)
             largest[piece] = values[:, 0]
             smallest[piece] = 0.0 if size > m else values[:, -1]
@@ -279,73 +281,17 @@ def _ratios(largest, smallest):
     return np.divide(largest, smallest, out=np.full_like(largest, np.inf), where=smallest > 0)
 
 
-def _supports(support, d):
-    """A support in any of its forms → how many atoms each signal uses, and which, signal after signal."""
-    if scipy.sparse.issparse(support):
-        _check_atoms(support.shape, d, "a sparse support")
-        structure = support.tocsc()
-        if not structure.has_canonical_format:
-            structure = structure.copy()
-            structure.sum_duplicates()
-        return np.diff(structure.indptr), structure.indices
-
-    support = np.asarray(support)
-    if support.ndim != 2:
-        raise ValueError(
-            f"support has {support.ndim} dimensions; it is a d×n mask, d×n codes, or an n×S array of indices."
-        )
-    if np.issubdtype(support.dtype, np.integer):
-        return _supports_from_indices(support, d)
-    if support.dtype != bool and not np.issubdtype(support.dtype, np.floating):
-        raise ValueError(f"support has dtype {support.dtype}; it must be boolean, integer or floating-point.")
-    _check_atoms(support.shape, d, "a mask")
-    if not np.isfinite(support).all():
-        raise ValueError("support contains NaN or infinity; codes must be finite.")
-    signals, atoms = np.nonzero(support.T)
-    return np.bincount(signals, minlength=support.shape[1]), atoms
-
-
-def _supports_from_indices(support, d):
-    outside = (support < -1) | (support >= d)
-    if outside.any():
-        raise ValueError(
-            f"support contains the index {support[outside][0]}; the atoms are 0 to {d - 1}, and −1 fills up. "
-            "An integer array lists indices, n×S; a mask must be boolean."
-        )
-    ordered = np.sort(support, axis=1)
-    repeated = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
-    if repeated.any():
-        j = np.argmax(repeated.any(axis=1))
-        raise ValueError(
-            f"support of signal {j} repeats the index {ordered[j, 1:][repeated[j]][0]}. "
-            "An integer array lists indices, n×S; a mask must be boolean."
-        )
-    used = support >= 0
-    return used.sum(axis=1), support[used]
-
-
-def _check_atoms(shape, d, what):
-    if len(shape) != 2 or shape[0] != d:
-        raise ValueError(f"support has shape {shape}; with {d} atoms {what} must have shape ({d}, n).")
+def _as_support(support, n_atoms):
+    """Any form of Ω, checked; unlike elsewhere, no signals say how many there should be."""
+    if not scipy.sparse.issparse(support):
+        support = np.asarray(support)
+    lists_indices = isinstance(support, np.ndarray) and np.issubdtype(support.dtype, np.integer)
+    n_signals = 0 if support.ndim != 2 else support.shape[0 if lists_indices else 1]
+    return as_support(support, n_signals, n_atoms)
 
 
 def _normalised(dictionary, name):
     """Unit-norm atoms in double precision."""
-    D = _checked(dictionary, name).astype(float)
-    largest = np.abs(D).max(axis=0)
-    if not largest.all():
-        raise ValueError(f"Atom {np.argmin(largest)} of {name} is zero; it cannot be normalised.")
-    D /= largest  # first, so that the squares neither overflow nor vanish
+    D = as_dictionary(dictionary, name=name).astype(float)
+    D /= np.abs(D).max(axis=0)  # first, so that the squares neither overflow nor vanish
     return D / np.linalg.norm(D, axis=0)
-
-
-def _checked(dictionary, name):
-    D = np.asarray(dictionary)
-    if D.ndim != 2 or 0 in D.shape:
-        raise ValueError(f"{name} has shape {D.shape}; it must be m×d, with an atom in every column.")
-    if not (np.issubdtype(D.dtype, np.floating) or np.issubdtype(D.dtype, np.integer)):
-        raise ValueError(f"{name} has dtype {D.dtype}; it must be real.")
-    if not np.isfinite(D).all():
-        j = np.argmin(np.isfinite(D).all(axis=0))
-        raise ValueError(f"Atom {j} of {name} contains NaN or infinity; every entry must be finite.")
-    return D if np.issubdtype(D.dtype, np.floating) else D.astype(float)

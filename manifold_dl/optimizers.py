@@ -16,7 +16,7 @@ import numpy as np
 from pymanopt.optimizers.optimizer import Optimizer
 from pymanopt.tools import printer
 
-from .line_search import GeodesicSearch
+from manifold_dl.line_search import GeodesicSearch
 
 
 class LBFGS(Optimizer):
