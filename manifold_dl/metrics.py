@@ -222,8 +222,8 @@ def is_singular(problem, dictionary, *, gradient_tolerance=1e-6, max_condition=2
         The gradient vanishes when ‖grad f‖ ≤ gradient_tolerance·‖Y‖²_F. In the setting of Section VI-A it
         stays around 1e-2 at singular points, and descent brings it below 1e-7 elsewhere.
     max_condition : float
-        A dictionary is nearly singular when κ exceeds this. In the same setting κ stays below 4 at regular
-        minima, and is 25 and growing after 300 steps towards a singular point.
+        A dictionary is nearly singular when κ exceeds this. In the same setting κ stays below 10 at regular
+        minima, and is above 25 and growing after 300 steps towards a singular point.
 
     Returns
     -------
