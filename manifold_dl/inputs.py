@@ -107,8 +107,8 @@ def as_support(support, n_signals, n_atoms=None):
     [0, 2, 3]
     """
     if isinstance(support, Support):
-        return support
-    if scipy.sparse.issparse(support):
+        found = support
+    elif scipy.sparse.issparse(support):
         found = _from_sparse(support)
     else:
         support = np.asarray(support)
@@ -138,6 +138,12 @@ def _from_sparse(matrix):
         raise ValueError(f"the support has shape {matrix.shape}; a sparse d×n matrix is needed.")
     if matrix.dtype.kind not in "fiub":
         raise TypeError(f"the support has dtype {matrix.dtype}; only real numbers are accepted.")
+    if matrix.format in ("csc", "csr") and matrix.nnz:
+        # SciPy believes such indices, its conversions and our kernels would read and write astray.
+        limit, stored = matrix.shape[matrix.format == "csr"], matrix.indices[: matrix.nnz]
+        if stored.min() < 0 or stored.max() >= limit:
+            wrong = stored.min() if stored.min() < 0 else stored.max()
+            raise ValueError(f"the support holds the index {wrong}, outside its own shape {matrix.shape}.")
     matrix = scipy.sparse.csc_array(matrix)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()

@@ -140,7 +140,8 @@ def probe(signals, indptr, indices, codes, products, mu, moved, with_slope=True)
 def solve(A, y, mu):
     """Minimum-norm x of min ‖y − Aᵀx‖² + μ‖x‖², for a stack of problems, by the SVD of [Aᵀ; √μ I].
 
-    Returns x, (A Aᵀ + μI)⁺ and the smallest squared pivot of that matrix relative to the largest.
+    Returns x, (A Aᵀ + μI)⁺ and the smallest squared pivot of that matrix relative to the largest. Where
+    an optimizer went astray and A is not finite, x is NaN: the decomposition would raise.
     """
     count, s, m = A.shape
     if s == 0:
@@ -148,13 +149,17 @@ def solve(A, y, mu):
     B = np.zeros((count, m + s, s))
     B[:, :m] = A.transpose(0, 2, 1)
     B[:, m:] = np.sqrt(mu) * np.eye(s)
+    lost = ~np.isfinite(B).all(axis=(1, 2))
+    B[lost] = 0
     U, sigma, Vt = np.linalg.svd(B, full_matrices=False)
     cutoff = (m + s) * np.finfo(A.dtype).eps * sigma[:, :1]  # the rank that NumPy's lstsq would see
     inverse_sigma = np.divide(1.0, sigma, out=np.zeros_like(sigma), where=sigma > cutoff)
     half = Vt.transpose(0, 2, 1) * inverse_sigma[:, None, :]
     x = np.einsum("csk,cmk,cm->cs", half, U[:, :m], y, optimize=True)
+    x[lost] = np.nan
     pivots = np.diagonal(np.linalg.qr(B, mode="r"), axis1=1, axis2=2) ** 2
-    ratio = pivots.min(1) / pivots.max(1)
+    smallest, largest = pivots.min(1), pivots.max(1)
+    ratio = np.divide(smallest, largest, out=np.zeros(count), where=largest > 0)
     return x.astype(y.dtype), half @ half.transpose(0, 2, 1), ratio
 
 
