@@ -16,6 +16,7 @@ import scipy.sparse
 
 from manifold_dl import kernels
 from manifold_dl.blocks import map_in_order, split
+from manifold_dl.kernels import reference
 
 
 @dataclass
@@ -50,13 +51,14 @@ class Objective:
         self.shape = (signals.shape[1], n_atoms)
         self.dtype = signals.dtype
         self.mu = mu
+        self.signals = signals
         self.indices = indices
         self.fixed_codes = fixed_codes
         self.constant = constant
         self.threads = threads
         self.counts = Counts()
         self.blocks = split(signals, indptr, indices)
-        self._states = []  # the last points, newest first
+        self._states = []  # the points asked for last, newest first
         # Factors cost more memory than codes, and only Hessian products read them. The first point keeps
         # its own; those after it do so if a Hessian product has been asked for by then.
         self._keep_factors = True
@@ -121,10 +123,12 @@ class Objective:
     def _state(self, point, with_factors=False):
         """The work done at `point`, from memory if it is one of the last points."""
         atoms = self._rows(point)
-        for state in self._states:
+        for known in self._states:
             # By value, not by identity: a caller may have changed the array in place.
-            if np.array_equal(state.atoms, atoms) and (state.has_factors or not with_factors):
-                return state
+            if np.array_equal(known.atoms, atoms) and (known.has_factors or not with_factors):
+                # To the front, so that a trust region may be refused twice without losing its centre.
+                self._states = [known, *(state for state in self._states if state is not known)]
+                return known
         state = self._compute(atoms)
         self._states = [state, *self._states[: 1 if self._wants_hessian else 0]]
         return state
@@ -219,6 +223,10 @@ class Restriction:
         """φ′(t); free for the t that was probed last, once a derivative has been asked for."""
         self._with_slope = True
         return self._at(float(t), True)[1]
+
+    def move(self, t):
+        """The atoms at t and their velocities, in rows."""
+        return reference.move(self.atoms, self.directions, self.angles, t, None)
 
     def _at(self, t, with_slope):
         last_t, value, slope = self._last

@@ -180,38 +180,35 @@ class DictionaryProblem(pymanopt.Problem):
         regularizers=(),
         precondition=True,
         scale=1.0,
+        relative=False,
     ):
         self.objective = objective
         self.counts = objective.counts
         self.record = []
         self.scale = scale
-        self._omega, self._part, self._whole = support, part, dictionary
+        self.part = part
+        self._omega, self._whole = support, dictionary
         self._penalties = [differentiable(regularizer) for regularizer in regularizers]
         self._started = None
         self._recorded = None
 
+        self.unit = scale if relative and scale > 0 else 1.0
+
         @pymanopt.function.numpy(manifold)
         def cost(point):
             self._started = self._started or time.perf_counter()
-            return objective.value(point) + self._penalty(point)
+            return (objective.value(point) + self.penalty(point)) / self.unit
 
         @pymanopt.function.numpy(manifold)
         def gradient(point):
-            total = objective.gradient(point)
-            for penalty in self._penalties:
-                total = total + penalty.gradient(self.dictionary(point))[:, part.atoms]
-            return total
+            return (objective.gradient(point) + self.penalty_gradient(point)) / self.unit
 
         @pymanopt.function.numpy(manifold)
         def hessian(point, direction):
-            total = objective.hessian(point, direction)
-            for penalty in self._penalties:
-                spread = np.zeros_like(self.dictionary(point))
-                spread[:, part.atoms] = direction
-                total = total + penalty.hessian(self.dictionary(point), spread)[:, part.atoms]
-            return total
+            total = objective.hessian(point, direction) + self._penalty_hessian(point, direction)
+            return total / self.unit
 
-        cost.scale = scale  # what a line searcher measures a gradient against
+        cost.scale = scale / self.unit  # what a line searcher measures a gradient against
         if isinstance(manifold, Oblique):  # only there are geodesics great circles, column by column
             cost.restrict = self.restrict
         super().__init__(
@@ -229,7 +226,7 @@ class DictionaryProblem(pymanopt.Problem):
     def restrict(self, point, direction):
         """φ(t), with φ.derivative(t), along the geodesic that leaves `point` in `direction`."""
         phi = self.objective.restrict(point, direction)
-        return PenalizedRestriction(self, phi) if self._penalties else phi
+        return phi if self.unit == 1.0 and not self._penalties else ProblemRestriction(self, phi)
 
     def codes(self, point):
         """The whole d×n codes at `point`: those of I are optimal for it, the others are as they were."""
@@ -237,7 +234,7 @@ class DictionaryProblem(pymanopt.Problem):
         values = np.zeros(len(self._omega.indices), codes.dtype)
         if self._omega.values is not None:
             values[:] = self._omega.values
-        values[self._part.entries] = codes
+        values[self.part.entries] = codes
         return self._omega.codes(values)
 
     def dictionary(self, point):
@@ -246,23 +243,43 @@ class DictionaryProblem(pymanopt.Problem):
             whole = np.empty_like(point)
         else:
             whole = self._whole.astype(np.result_type(self._whole, point))
-        whole[:, self._part.atoms] = point
+        whole[:, self.part.atoms] = point
         return whole
 
     @property
     def support(self):
         """Ω restricted to I, a sparse boolean |I|×n array: row i belongs to column i of a point."""
-        part, n = self._part, self._omega.n_signals
+        part, n = self.part, self._omega.n_signals
         indptr = np.zeros(n + 1, dtype=np.int64)
         indptr[1:][part.active] = np.diff(part.indptr)
         ones = np.ones(len(part.indices), dtype=bool)
         return scipy.sparse.csc_array((ones, part.indices, indptr.cumsum()), shape=(len(part.atoms), n))
 
-    def _penalty(self, point):
+    @property
+    def has_penalties(self):
+        return bool(self._penalties)
+
+    def penalty(self, point):
+        """The regularizers at the whole dictionary."""
         if not self._penalties:
             return 0.0
         whole = self.dictionary(point)
         return sum(float(penalty.value(whole)) for penalty in self._penalties)
+
+    def penalty_gradient(self, point):
+        """Their gradient with respect to the atoms I, m×|I|."""
+        if not self._penalties:
+            return 0.0
+        whole = self.dictionary(point)
+        return sum(penalty.gradient(whole)[:, self.part.atoms] for penalty in self._penalties)
+
+    def _penalty_hessian(self, point, direction):
+        if not self._penalties:
+            return 0.0
+        whole = self.dictionary(point)
+        spread = np.zeros_like(whole)
+        spread[:, self.part.atoms] = direction
+        return sum(penalty.hessian(whole, spread)[:, self.part.atoms] for penalty in self._penalties)
 
     def _recorded_gradient(self, point):
         gradient = self.manifold.euclidean_to_riemannian_gradient(point, self.euclidean_gradient(point))
@@ -289,28 +306,24 @@ class DictionaryProblem(pymanopt.Problem):
         return self.manifold.projection(point, scaled)
 
 
-class PenalizedRestriction:
-    """φ of the data plus the regularizers along the same great circles."""
+class ProblemRestriction:
+    """φ of the data plus the regularizers along the same great circles, in the problem's unit."""
 
     def __init__(self, problem, phi):
         self.problem, self.phi = problem, phi
 
     def __call__(self, t):
-        return self.phi(t) + self.problem._penalty(self._moved(t)[0])
+        value = self.phi(t)
+        if self.problem.has_penalties:
+            value += self.problem.penalty(self.phi.move(t)[0].T)
+        return value / self.problem.unit
 
     def derivative(self, t):
-        point, velocity = self._moved(t)
-        slope, atoms = self.phi.derivative(t), self.problem._part.atoms
-        for penalty in self.problem._penalties:
-            slope += float(np.vdot(penalty.gradient(self.problem.dictionary(point))[:, atoms], velocity))
-        return slope
-
-    def _moved(self, t):
-        phi = self.phi
-        cosine, sine = np.cos(phi.angles * t)[:, None], np.sin(phi.angles * t)[:, None]
-        point = phi.atoms * cosine + phi.directions * sine
-        velocity = phi.angles[:, None] * (phi.directions * cosine - phi.atoms * sine)
-        return point.T, velocity.T
+        slope = self.phi.derivative(t)
+        if self.problem.has_penalties:
+            atoms, velocity = self.phi.move(t)
+            slope += float(np.vdot(self.problem.penalty_gradient(atoms.T).T, velocity))
+        return slope / self.problem.unit
 
 
 def squared_norm(array):

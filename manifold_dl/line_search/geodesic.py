@@ -47,6 +47,8 @@ class GeodesicSearch(LineSearch):
     3.00
     """
 
+    uses_slopes = True
+
     sufficient_decrease: float = 1e-4
     curvature: float = 0.05
     first_step: float = 1.0

@@ -22,6 +22,8 @@ class LineSearch:
     ``phi(t)``. They return nothing: φ knows its lowest probe, and ends the search when no more are allowed.
     """
 
+    uses_slopes = False  # whether the method asks for φ′ at every probe
+
     @np.errstate(all="ignore")  # costs may overflow far out: an answer, +∞, and no accident
     def search(self, objective, manifold, x, d, f0, df0):
         """Minimise the objective along the geodesic that leaves `x` in the direction `d`.
@@ -61,15 +63,11 @@ class LineSearch:
 
         restrict = getattr(objective, "restrict", None)
         restriction = None if restrict is None else restrict(x, d)
-        # Close to an exact fit a restriction may be too coarse to see the last decrease; the cost is not.
-        for shortcut in [None] if restriction is None else [restriction, None]:
-            phi = Phi(cost, x, f0, df0, shortcut, self.max_probes, rounding)
-            with suppress(EndOfSearch):
-                self._descend(phi, self._first_t(norm))
-            t, new_x = phi.lowest()
-            record(self, f0, df0, norm, list(phi.values.items())[1:], t)
-            if t > 0:
-                break
+        phi = Phi(cost, x, f0, df0, restriction, self.max_probes, rounding, self.uses_slopes)
+        with suppress(EndOfSearch):
+            self._descend(phi, self._first_t(norm))
+        t, new_x = phi.lowest()
+        record(self, f0, df0, norm, list(phi.values.items())[1:], t)
         self._memory = t or None
         return t * norm, new_x
 
@@ -92,10 +90,11 @@ class Sample(NamedTuple):
 class Phi:
     """φ(t), computed once for every t and for `max_probes` of them at most; +∞ where it is not finite."""
 
-    def __init__(self, cost, x, f0, df0, restriction, max_probes, rounding):
+    def __init__(self, cost, x, f0, df0, restriction, max_probes, rounding, uses_slopes):
         self.cost, self.x, self.f0, self.df0 = cost, x, f0, df0
         self.restriction, self.max_probes, self.rounding = restriction, max_probes, rounding
         self.values, self.slopes = {0.0: f0}, {0.0: df0}
+        self.uses_slopes = uses_slopes
         # The lowest probe. Its point is the very array that was evaluated: a cache knows it by its identity.
         self.t, self.point = 0.0, x
 
@@ -103,6 +102,8 @@ class Phi:
         if t not in self.values:
             if len(self.values) > self.max_probes or t < sys.float_info.min:
                 raise EndOfSearch
+            if self.uses_slopes:  # first, because a restriction finds both in one go
+                self.slopes[t] = self._derivative(t)
             value, point = self._evaluate(t)
             if value < self.values[self.t]:
                 self.t, self.point = t, point

@@ -39,7 +39,7 @@ def trace():
 
     Optimizers copy their line searcher for every run, so nothing stored on it would be found again; the
     records belong to the block instead. Blocks may be nested (the innermost collects), and threads do not see
-    each other's. A search that turns from an objective's `restrict` to the objective leaves two records.
+    each other's.
 
     Examples
     --------

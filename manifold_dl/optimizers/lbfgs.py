@@ -1,9 +1,4 @@
-"""Optimizers that Pymanopt lacks, for any Pymanopt manifold and problem.
-
-`LBFGS` is the Riemannian limited-memory BFGS method: it learns the curvature from the last few steps, so it
-converges almost as fast as a trust region without asking for a Hessian. It is used like Pymanopt's own
-`SteepestDescent` and `ConjugateGradient`: alone, or inside an update rule.
-"""
+"""Riemannian limited-memory BFGS: curvature learned from the last few steps, without a Hessian."""
 
 import dataclasses
 import functools

@@ -1,0 +1,78 @@
+"""The closed form for a single atom, as an optimizer: K-SVD's singular vector."""
+
+import time
+
+import numpy as np
+import scipy.linalg
+from pymanopt.optimizers.optimizer import Optimizer
+
+
+class LeadingSingularVector(Optimizer):
+    """The minimum of the rank-one problem, for dictionary problems with |I| = 1.
+
+    With a single unit atom u the objective is ‖Y_r‖² − ‖Y_rᵀu‖²/(1 + μ), so the minimiser is the leading
+    left singular vector of Y_r for every ridge μ; only the codes shrink by 1/(1 + μ). The vector belongs
+    to an m×m eigenvalue problem, however many signals there are.
+
+    Parameters
+    ----------
+    power_steps : int, optional
+        Make that many steps of the power method from the initial point instead of solving exactly.
+
+    Examples
+    --------
+    >>> from manifold_dl.problem import update_problem
+    >>> Y = np.outer([0.6, 0.8], [1.0, -2.0, 3.0])
+    >>> problem = update_problem(Y, np.ones((1, 3), dtype=bool))
+    >>> result = LeadingSingularVector().run(problem, initial_point=np.array([[1.0], [0.0]]))
+    >>> print(np.abs(result.point.T).round(12))
+    [[0.6 0.8]]
+    """
+
+    def __init__(self, power_steps=None, *args, **kwargs):
+        super().__init__(*args, **{"verbosity": 0, **kwargs})
+        if power_steps is not None and power_steps < 1:
+            raise ValueError(
+                f"power_steps={power_steps}: give at least one step, or None for the exact vector."
+            )
+        self._power_steps = power_steps
+
+    def run(self, problem, *, initial_point=None):
+        """Solve `problem`, a dictionary problem in one atom whose codes follow, without regularizers."""
+        objective = getattr(problem, "objective", None)
+        if objective is None or objective.shape[1] != 1:
+            raise ValueError(
+                "LeadingSingularVector updates one atom at a time: use a schedule like OneAtATime()."
+            )
+        if objective.fixed_codes is not None or problem.has_penalties:
+            raise ValueError(
+                "There is no closed form for fixed codes or regularizers: take another optimizer."
+            )
+        start = time.time()
+        self._initialize_log()
+        rows = objective.signals.astype(float, copy=False)
+        if self._power_steps is None:
+            m = rows.shape[1]
+            u = scipy.linalg.eigh(rows.T @ rows, subset_by_index=[m - 1, m - 1], check_finite=False)[1]
+        else:
+            u = np.asarray(
+                problem.manifold.random_point() if initial_point is None else initial_point, dtype=float
+            )
+            for _ in range(self._power_steps):
+                u = rows.T @ (rows @ u)
+                norm = np.linalg.norm(u)
+                if norm == 0:  # no signal has anything along u: the power method has nowhere to go
+                    u = np.asarray(initial_point)
+                    break
+                u = u / norm
+        if initial_point is not None and np.vdot(u, initial_point) < 0:
+            u = -u  # of the two signs, the one nearer to where the atom was
+        point = u.astype(objective.dtype)
+        return self._return_result(
+            start_time=start,
+            point=point,
+            cost=problem.cost(point),
+            iterations=self._power_steps or 1,
+            stopping_criterion="Terminated - closed form.",
+            cost_evaluations=1,
+        )

@@ -1,0 +1,312 @@
+"""One dictionary-update stage: SimCO, K-SVD and MOD.
+
+Each rule is called as ``D, X = update(Y, D, X)``. `SimCO` is the framework of the paper's Section II: the
+schedule names the sets I, and for each of them the atoms of I move on their manifold while the codes on
+them follow. K-SVD is the configuration with |I| = 1, MOD on the spheres the one with fixed codes; classic
+MOD, which ignores the norms and restores them afterwards, is a rule of its own.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.linalg
+from pymanopt.optimizers import ConjugateGradient
+
+from manifold_dl import kernels
+from manifold_dl.blocks import as_threads
+from manifold_dl.inputs import as_dictionary, as_matrix, as_ridge, as_support
+from manifold_dl.line_search import GeodesicSearch
+from manifold_dl.manifolds import Spheres
+from manifold_dl.objective import Objective
+from manifold_dl.optimizers import LeadingSingularVector, quiet
+from manifold_dl.parts import Incidence
+from manifold_dl.problem import DictionaryProblem, squared_norm
+from manifold_dl.schedules import AllAtoms, OneAtATime, sweep
+
+
+class DictionaryUpdate(Protocol):
+    """Anything that is called with signals, dictionary and codes and returns a better pair."""
+
+    def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
+        """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
+
+
+def default_optimizer():
+    """Five conjugate-gradient steps along geodesics: what `benchmarks/updates.py` finds to be the best."""
+    return ConjugateGradient(line_searcher=GeodesicSearch(), max_iterations=6, verbosity=0)
+
+
+@dataclass(frozen=True)
+class SimCO:
+    """Simultaneous codeword optimisation: the atoms of I and their codes, together.
+
+    Parameters
+    ----------
+    optimizer : Pymanopt optimizer, optional
+        What moves D_I. By default `default_optimizer()`.
+    manifold : factory (m, k) → manifold of m×k arrays
+    mu : float, sequence or callable
+        The ridge: one number; a sequence, of which outer iteration t takes entry t (the last one holds);
+        or a function of t. Zero is primitive SimCO, positive values are regularized SimCO.
+    schedule : Schedule or iterable of index arrays
+        The sets I of one sweep.
+    regularizers : sequence of Regularizer
+        Smooth penalties on the whole dictionary.
+    codes : "follow" or "fixed"
+        Whether the codes follow the dictionary (SimCO) or stay (MOD on the manifold).
+    precondition : bool
+        Offer the optimizer the energy preconditioner.
+    threads : int, optional
+        All processors by default.
+
+    Notes
+    -----
+    What the optimizer sees is divided by ‖Y‖², so its thresholds mean the same for all data: multiplying
+    Y by c multiplies X by c and changes nothing else. A set I whose update would raise the objective is
+    left as it was.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> D, mask = Spheres(4, 6).random_point(rng), np.arange(6)[:, None] % 3 == np.arange(60) % 3
+    >>> X = mask * rng.standard_normal((6, 60))
+    >>> Y = Spheres(4, 6).random_point(rng) @ X
+    >>> D_new, X_new = SimCO(mu=0.01)(Y, D, X)
+    >>> bool(np.linalg.norm(Y - D_new @ X_new) < np.linalg.norm(Y - D @ X))
+    True
+    """
+
+    optimizer: Any = None
+    manifold: Callable = Spheres
+    mu: float | Sequence[float] | Callable[[int], float] = 0.0
+    schedule: Any = field(default_factory=AllAtoms)
+    regularizers: Sequence = ()
+    codes: str = "follow"
+    precondition: bool = True
+    threads: int | None = None
+
+    def __post_init__(self):
+        if self.codes not in ("follow", "fixed"):
+            raise ValueError(f"codes={self.codes!r}: codes either 'follow' the dictionary or stay 'fixed'.")
+        if not callable(self.mu):
+            values = np.atleast_1d(np.asarray(self.mu, dtype=float))
+            if values.size == 0:
+                raise ValueError("mu is an empty sequence: name at least one ridge.")
+            for value in values:
+                as_ridge(float(value))
+        if self.optimizer is None:
+            object.__setattr__(self, "optimizer", default_optimizer())
+
+    def mu_at(self, iteration):
+        """The ridge of one outer iteration."""
+        if callable(self.mu):
+            return as_ridge(self.mu(iteration))
+        values = np.atleast_1d(np.asarray(self.mu, dtype=float))
+        return float(values[min(iteration, len(values) - 1)])
+
+    def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
+        stage = Stage(signals, dictionary, codes, threads=as_threads(self.threads))
+        mu = self.mu_at(iteration)
+        subsets = sweep(self.schedule, stage.D.shape[1], rng, usage=stage.incidence.usage)
+        for number, I in enumerate(subsets):
+            problem = stage.problem(I, mu, self)
+            if problem is not None:
+                # A run begins with fresh step lengths; later stages go on with those found so far.
+                result = self._run(problem, stage.D[:, I], carry_over=iteration > 0 or number > 0)
+                stage.accept(I, problem, result.point)
+        return stage.D, stage.support.codes(stage.values)
+
+    def _run(self, problem, start, carry_over):
+        options = {}
+        if "reuse_line_searcher" in inspect.signature(self.optimizer.run).parameters:
+            options["reuse_line_searcher"] = carry_over
+        with quiet(self.optimizer):
+            return self.optimizer.run(problem, initial_point=start, **options)
+
+
+@dataclass(frozen=True)
+class KSVD:
+    """K-SVD: SimCO with one atom at a time and the leading singular vector as optimizer.
+
+    Parameters
+    ----------
+    method : "svd" or "power"
+        The exact singular vector of every atom, or one step of the power method towards it.
+    mu : float
+        A ridge on the codes. It leaves the vector and divides its codes by 1 + μ.
+    schedule : Schedule
+        The order of the atoms.
+
+    Examples
+    --------
+    >>> KSVD(method="power").as_simco().schedule
+    OneAtATime(order='natural')
+    """
+
+    method: str = "svd"
+    mu: float = 0.0
+    schedule: Any = field(default_factory=OneAtATime)
+    threads: int | None = None
+
+    def __post_init__(self):
+        if self.method not in ("svd", "power"):
+            raise ValueError(
+                f"method={self.method!r}: K-SVD updates an atom by 'svd' or by one 'power' step."
+            )
+        as_ridge(self.mu)
+
+    def as_simco(self):
+        """The configuration of SimCO that this is."""
+        steps = None if self.method == "svd" else 1
+        optimizer = LeadingSingularVector(power_steps=steps)
+        return SimCO(optimizer=optimizer, mu=self.mu, schedule=self.schedule, threads=self.threads)
+
+    def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
+        return self.as_simco()(signals, dictionary, codes, iteration=iteration, rng=rng)
+
+
+@dataclass(frozen=True)
+class MOD:
+    """The method of optimal directions: least squares for D with X fixed, then unit norms.
+
+    The codes are rescaled so that D X stays what least squares made it. Atoms without users, and
+    directions that the codes leave undetermined, stay as they were.
+
+    Parameters
+    ----------
+    ridge : float
+        Pulls D towards the old dictionary, in units of the mean energy of a row of X. It is what keeps
+        the update stable where codes are nearly collinear; 0 is the classic rule.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 1.0]])
+    >>> Y = np.array([[0.6, 0.0], [0.8, 1.0]]) @ X
+    >>> D, _ = MOD()(Y, np.eye(2), X)
+    >>> print(np.abs(D).round(12))
+    [[0.6 0. ]
+     [0.8 1. ]]
+    """
+
+    ridge: float = 0.0
+
+    def __post_init__(self):
+        if not (np.isfinite(self.ridge) and self.ridge >= 0):
+            raise ValueError(f"ridge={self.ridge}: the ridge must be finite and not negative.")
+
+    def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
+        stage = Stage(signals, dictionary, codes)
+        X = stage.support.codes(stage.values)
+        gram = (X @ X.T).toarray().astype(float)
+        residual = stage.residual()
+        # D + (Y − D X) Xᵀ (X Xᵀ)⁺: among all least-squares solutions the one nearest to the old D.
+        change = _solve_symmetric(gram, (X @ residual).astype(float), self.ridge)
+        D = stage.D + change.T.astype(stage.D.dtype)
+        norms = np.linalg.norm(D, axis=0)
+        lost = ~(norms > 0)
+        D[:, lost], norms[lost] = stage.D[:, lost], 1
+        return D / norms, stage.support.codes(stage.values * norms[stage.support.indices].astype(D.dtype))
+
+
+class Stage:
+    """The working copy of one update: D and the codes, and the residual, kept up to date."""
+
+    def __init__(self, signals, dictionary, codes, threads=1):
+        Y = as_matrix(signals, "signals")
+        D = as_dictionary(dictionary, n_rows=len(Y))
+        self.support = as_support(codes, Y.shape[1], D.shape[1])
+        self.D = D.astype(Y.dtype)
+        self.rows = np.ascontiguousarray(Y.T)
+        self.scale = squared_norm(self.rows)
+        self.threads = threads
+        self.incidence = Incidence(self.support)
+        if self.support.values is None:
+            raise ValueError("codes holds no numbers: an update needs the codes X, not only their support.")
+        self.values = self.support.values.astype(Y.dtype)
+        self._normalise()
+        self._residual = None
+
+    def residual(self):
+        """Y − D X in rows, computed once and then changed only where the codes change."""
+        if self._residual is None:
+            self._residual = self.rows.copy()
+            s = self.support
+            kernels.accumulate(self._residual, s.indptr, s.indices, -self.values, _rows(self.D))
+        return self._residual
+
+    def problem(self, I, mu, settings):
+        """The update of I as a Pymanopt problem; None if no signal uses I."""
+        part = self.incidence.part(I)
+        if len(part.indices) == 0:
+            return None
+        if isinstance(part.active, slice):
+            signals = self.rows
+        else:
+            signals = self.residual()[part.active]
+            self._add(signals, part, self.values[part.entries])
+        objective = Objective(
+            signals,
+            part.indptr,
+            part.indices,
+            len(I),
+            mu,
+            fixed_codes=self.values[part.entries] if settings.codes == "fixed" else None,
+            threads=self.threads,
+        )
+        return DictionaryProblem(
+            objective,
+            settings.manifold(len(self.D), len(I)),
+            self.support,
+            part,
+            dictionary=self.D,
+            regularizers=settings.regularizers,
+            precondition=settings.precondition,
+            scale=self.scale,
+            relative=True,
+        )
+
+    def accept(self, I, problem, point):
+        """Put the atoms I and their codes in place, unless the objective would rise."""
+        point = np.asarray(point)
+        if not (np.isfinite(point).all() and problem.cost(point) <= problem.cost(self.D[:, I])):
+            point = self.D[:, I]
+        part, objective = problem.part, problem.objective
+        self.values[part.entries] = objective.codes(point)
+        self.D[:, I] = point
+        if isinstance(part.active, slice):
+            self._residual = None
+        elif self._residual is not None:
+            rest = objective.signals
+            self._add(rest, part, -self.values[part.entries])
+            self._residual[part.active] = rest
+
+    def _add(self, rows, part, codes):
+        kernels.accumulate(rows, part.indptr, part.indices, codes, _rows(self.D[:, part.atoms]))
+
+    def _normalise(self):
+        """Unit atoms; the codes take over the norms, so that D X is unchanged."""
+        norms = np.linalg.norm(self.D, axis=0)
+        if np.abs(norms - 1).max() > 4 * np.sqrt(len(self.D)) * np.finfo(self.D.dtype).eps:
+            self.D /= norms
+            self.values *= norms[self.support.indices]
+
+
+def _rows(dictionary):
+    return np.ascontiguousarray(dictionary.T)
+
+
+def _solve_symmetric(gram, right, ridge):
+    """(G + ρI)⁻¹ B for a positive semi-definite G; the minimum-norm solution where G is singular."""
+    n_rows = len(gram)
+    G = gram + ridge * np.trace(gram) / n_rows * np.eye(n_rows)
+    try:
+        factor = scipy.linalg.cho_factor(G)
+        pivots = np.diagonal(factor[0]) ** 2
+        if pivots.min() > n_rows * np.finfo(float).eps * pivots.max():
+            return scipy.linalg.cho_solve(factor, right)
+    except np.linalg.LinAlgError:
+        pass
+    return scipy.linalg.pinvh(G) @ right
