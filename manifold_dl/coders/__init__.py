@@ -1,0 +1,10 @@
+"""Sparse coders: from signals Y and a dictionary D to codes X, one column at a time.
+
+A coder is anything with `encode(signals, dictionary)` that returns a `scipy.sparse.csc_array` (d×n). Those
+here are frozen dataclasses, one file per family. `diagnostics.check_coder` tests the contract, for your own
+coder too.
+"""
+
+from manifold_dl.coders.greedy import OMP, ForwardSelection
+
+__all__ = ["OMP", "ForwardSelection"]

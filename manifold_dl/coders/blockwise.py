@@ -1,0 +1,93 @@
+"""What every coder does around its kernel: check the input, run over blocks in threads, assemble.
+
+A kernel sees one block: a prepared dictionary and some signals as contiguous rows. It returns how many
+atoms each signal uses, their indices and their coefficients. Blocks have a fixed size, so the codes do not
+depend on the number of threads.
+"""
+
+from numbers import Integral, Real
+
+import numpy as np
+import scipy.sparse
+
+from manifold_dl.blocks import as_threads, map_in_order
+from manifold_dl.inputs import as_dictionary, as_matrix
+
+try:
+    from manifold_dl.kernels import coding as kernels
+except ImportError:  # no Numba on this platform
+    from manifold_dl.kernels import coding_reference as kernels
+
+__all__ = ["as_problem", "encode_blocks", "kernels", "require_sparsity", "require_tolerance"]
+
+BLOCK_SIZE = 1024
+
+
+def as_problem(signals, dictionary):
+    """Signals and a dictionary of the same dtype, finite and of fitting shapes."""
+    Y = as_matrix(signals, "signals")
+    D = as_dictionary(dictionary, n_rows=Y.shape[0])
+    return Y, D.astype(Y.dtype, copy=False)
+
+
+def encode_blocks(Y, D, kernel, threads=None, *, unit_atoms=True, rescale=False):
+    """Codes (d×n) of the columns of Y, computed by `kernel(prepared, rows, signals)` block by block.
+
+    The third argument is the slice of signals the block holds. With `unit_atoms` the kernel sees atoms of
+    norm 1, and its coefficients are divided by the norms afterwards. With `rescale` it sees signals whose
+    largest entry lies between 1/2 and 1; scaling by powers of two loses nothing, and no square can then
+    under- or overflow.
+    """
+    d, n = D.shape[1], Y.shape[1]
+    norms = np.linalg.norm(D, axis=0)
+    # Norms that differ from 1 by rounding are 1: no atom is touched that was normalised before.
+    if not unit_atoms or np.abs(norms - 1).max() <= 64 * np.finfo(D.dtype).eps:
+        norms = None
+    prepared = kernels.prepare(np.ascontiguousarray(D.T if norms is None else (D / norms).T))
+
+    def run(block):
+        rows = np.require(Y[:, block].T, requirements=["C", "A", "W"])
+        if not rescale:
+            return _compact(*kernel(prepared, rows, block))
+        exponents = np.frexp(np.abs(rows).max(axis=1, keepdims=True))[1]
+        counts, indices, values = kernel(prepared, np.ldexp(rows, -exponents), block)
+        return _compact(counts, indices, np.ldexp(values, exponents))
+
+    blocks = [slice(start, min(start + BLOCK_SIZE, n)) for start in range(0, n, BLOCK_SIZE)]
+    counts, indices, values = map(
+        np.concatenate, zip(*map_in_order(run, blocks, as_threads(threads)), strict=True)
+    )
+    indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    if norms is not None:
+        values = values / norms[indices]
+    return scipy.sparse.csc_array((values, indices, indptr), shape=(d, n))
+
+
+def _compact(counts, indices, values):
+    """Only the meaningful entries of the rectangular arrays a kernel returns."""
+    used = np.arange(indices.shape[1]) < counts[:, None]
+    return counts, indices[used], values[used]
+
+
+def require_sparsity(sparsity, m=None, d=None):
+    """Refuse a number of atoms per signal that is not a whole number between 1 and min(m, d)."""
+    if not isinstance(sparsity, Integral) or isinstance(sparsity, bool):
+        raise TypeError(f"sparsity={sparsity!r}: the number of atoms per signal is a whole number.")
+    if sparsity < 1:
+        raise ValueError(f"sparsity={sparsity}: a code needs room for at least one atom.")
+    if m is not None and sparsity > m:
+        raise ValueError(
+            f"sparsity={sparsity} exceeds the signal dimension m={m}; more atoms are always dependent."
+        )
+    if d is not None and sparsity > d:
+        raise ValueError(f"sparsity={sparsity} exceeds the number of atoms d={d}.")
+
+
+def require_tolerance(tol):
+    """Refuse a squared residual that is not a finite number, 0 or larger."""
+    if not isinstance(tol, Real) or isinstance(tol, bool):
+        raise TypeError(f"tol={tol!r}: the squared residual allowed per signal is a number.")
+    if not (np.isfinite(tol) and tol >= 0):
+        raise ValueError(
+            f"tol={tol}: the squared residual allowed per signal must be finite and not negative."
+        )

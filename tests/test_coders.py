@@ -1,0 +1,172 @@
+"""Sparse coders: against scikit-learn, against the reference kernels, and against what they promise."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import orthogonal_mp
+
+from manifold_dl.coders import OMP, ForwardSelection
+from manifold_dl.coders.blockwise import BLOCK_SIZE
+from manifold_dl.kernels import coding, coding_reference
+
+
+def problem(m, d, n, sparsity, noise=0.0, seed=0, dtype=np.float64):
+    """Unit-norm Gaussian atoms, exactly `sparsity` Gaussian coefficients per signal, white noise."""
+    rng = np.random.default_rng(seed)
+    D = rng.standard_normal((m, d))
+    D /= np.linalg.norm(D, axis=0)
+    X = np.zeros((d, n))
+    for x in X.T:
+        x[rng.permutation(d)[:sparsity]] = rng.standard_normal(sparsity)
+    Y = D @ X + noise * rng.standard_normal((m, n))
+    return D.astype(dtype), X.astype(dtype), Y.astype(dtype)
+
+
+def residuals(Y, D, X):
+    return np.sum((Y - D @ X.toarray()) ** 2, axis=0)
+
+
+# --- OMP and forward selection ----------------------------------------------------------------------------
+
+
+def test_omp_is_the_orthogonal_matching_pursuit_of_scikit_learn():
+    for seed in range(1000):
+        rng = np.random.default_rng(seed)
+        m = int(rng.integers(4, 24))
+        d = int(rng.integers(m // 2 + 1, 3 * m))
+        S = int(rng.integers(1, min(m, d) // 2 + 1))
+        D, _, Y = problem(m, d, 3, S, noise=0.3, seed=seed)
+        ours = OMP(sparsity=S).encode(Y, D, threads=1).toarray()
+        theirs = orthogonal_mp(D, Y, n_nonzero_coefs=S).reshape(d, 3)
+        assert ((ours != 0) == (theirs != 0)).all()
+        # Both solve the normal equations of at most 12 atoms; conditions up to 1e4 cost four of sixteen
+        # digits.
+        np.testing.assert_allclose(ours, theirs, atol=1e-10, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["omp", "forward_selection"])
+@pytest.mark.parametrize("tol", [-1.0, 0.5])
+@pytest.mark.parametrize(("m", "d"), [(12, 40), (20, 9), (7, 500)])
+def test_compiled_pursuits_equal_the_reference(kernel, tol, m, d):
+    D, _, Y = problem(m, d, 50, 4, noise=0.2)
+    atoms, rows = np.ascontiguousarray(D.T), np.ascontiguousarray(Y.T)
+    counts, indices, values = getattr(coding, kernel)(coding.prepare(atoms), rows, 5, tol)
+    expected = getattr(coding_reference, kernel)(atoms, rows, 5, tol)
+    np.testing.assert_array_equal(counts, expected[0])
+    for j, k in enumerate(counts):
+        np.testing.assert_array_equal(indices[j, :k], expected[1][j, :k])
+        # Normal equations against an orthogonal factorisation: the condition of five random atoms, squared.
+        np.testing.assert_allclose(values[j, :k], expected[2][j, :k], rtol=1e-9, atol=1e-9)
+
+
+def test_a_dictionary_too_large_for_one_product_is_multiplied_in_tiles():
+    D, _, Y = problem(300, 700, 40, 6)
+    prepared = coding.prepare(np.ascontiguousarray(D.T))
+    assert len(prepared.tiles) > 1
+    X = OMP(sparsity=6).encode(Y, D)
+    assert residuals(Y, D, X).max() < 1e-20  # exactly sparse signals in general position: found exactly
+
+
+@pytest.mark.parametrize("coder", [OMP, ForwardSelection])
+def test_the_squared_residual_meets_the_tolerance_and_no_atom_is_spare(coder):
+    D, _, Y = problem(16, 48, 200, 5, noise=0.5)
+    tol = 2.0
+    X = coder(tol=tol).encode(Y, D)
+    assert (residuals(Y, D, X) <= tol).all()
+    fewer = coder(sparsity=16).encode(Y, D)
+    for j in range(200):
+        k = X[:, [j]].nnz
+        if k:  # one atom less leaves more than tol
+            before = coder(sparsity=k - 1).encode(Y[:, [j]], D) if k > 1 else 0 * fewer[:, [j]]
+            assert residuals(Y[:, [j]], D, before)[0] > tol
+
+
+@pytest.mark.parametrize("coder", [OMP, ForwardSelection])
+def test_a_tolerance_near_rounding_is_judged_by_the_true_residual(coder):
+    # 1 − Σz² cannot resolve 1e-24 of the energy: a stop by that recursion alone would come too early or
+    # never.
+    D, _, Y = problem(32, 64, 300, 3)
+    tol = 1e-24
+    X = coder(tol=tol).encode(Y, D)
+    assert (residuals(Y, D, X) <= tol).all()
+    assert X.nnz < 6 * 300
+
+
+@pytest.mark.parametrize("coder", [OMP, ForwardSelection])
+def test_both_stops_together(coder):
+    D, _, Y = problem(16, 48, 100, 5, noise=0.5)
+    X = coder(sparsity=3, tol=1.0).encode(Y, D)
+    sizes = np.diff(X.indptr)
+    assert sizes.max() == 3
+    assert (residuals(Y, D, X)[sizes < 3] <= 1.0).all()
+
+
+def test_forward_selection_leaves_no_larger_residual_with_two_atoms_than_omp():
+    # The first choices agree, so the second, the best there is, cannot be worse than OMP's.
+    D, _, Y = problem(16, 64, 500, 4, noise=0.1)
+    best, plain = (residuals(Y, D, c(sparsity=2).encode(Y, D)) for c in (ForwardSelection, OMP))
+    assert (best <= plain * (1 + 1e-12)).all()  # rounding of equal numbers
+    assert best.sum() < plain.sum()
+
+
+@pytest.mark.parametrize("coder", [OMP, ForwardSelection])
+def test_dependent_atoms_end_the_support(coder):
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.standard_normal((8, 3)))[0]
+    D = basis @ rng.standard_normal((3, 10))
+    D = np.hstack([D / np.linalg.norm(D, axis=0)] * 2)  # rank 3, and every atom twice
+    Y = rng.standard_normal((8, 50))
+    X = coder(sparsity=8).encode(Y, D)
+    assert np.diff(X.indptr).max() <= 3
+    expected = Y - basis @ (basis.T @ Y)
+    # Three atoms may be nearly dependent: half the digits remain.
+    np.testing.assert_allclose(Y - D @ X.toarray(), expected, atol=1e-7)
+
+
+def test_atoms_of_any_norm_change_the_codes_and_not_the_supports():
+    D, _, Y = problem(12, 30, 100, 3, noise=0.1)
+    norms = np.random.default_rng(1).uniform(0.1, 10, 30)
+    X, scaled = OMP(sparsity=3).encode(Y, D), OMP(sparsity=3).encode(Y, D * norms)
+    np.testing.assert_array_equal(X.indices, scaled.indices)
+    np.testing.assert_allclose(
+        X.data, scaled.data * norms[scaled.indices], rtol=1e-9
+    )  # three atoms, random angles
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_the_codes_do_not_depend_on_threads_or_memory_layout(threads):
+    D, _, Y = problem(16, 40, 3 * BLOCK_SIZE + 17, 3, noise=0.1)
+    one = OMP(sparsity=3).encode(Y, D, threads=1)
+    more = OMP(sparsity=3).encode(np.asfortranarray(Y), np.asfortranarray(D), threads=threads)
+    for a, b in zip((one.indptr, one.indices, one.data), (more.indptr, more.indices, more.data), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+# --- The door ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: OMP(), "needs a reason to stop"),
+        (lambda: OMP(sparsity=0), "room for at least one atom"),
+        (lambda: OMP(tol=-1.0), "must be finite and not negative"),
+        (lambda: ForwardSelection(tol=np.nan), "must be finite and not negative"),
+        (lambda: OMP(sparsity=9).encode(np.ones((8, 2)), np.eye(8)), "exceeds the signal dimension m=8"),
+        (
+            lambda: OMP(sparsity=4).encode(np.ones((8, 2)), np.eye(8)[:, :3]),
+            "exceeds the number of atoms d=3",
+        ),
+        (lambda: OMP(sparsity=1).encode(np.ones((8, 2)), np.eye(7)), "atoms of length 7"),
+        (lambda: OMP(sparsity=1).encode(np.full((8, 2), np.nan), np.eye(8)), "clean the data first"),
+        (lambda: OMP(sparsity=1).encode(np.ones(8), np.eye(8)), "matrix with two axes"),
+        (lambda: OMP(sparsity=1).encode(np.ones((8, 2)), np.zeros((8, 3))), "column 0 is zero"),
+    ],
+)
+def test_mistakes_are_named_in_a_sentence(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()
+
+
+def test_a_sparsity_that_is_no_whole_number_is_refused():
+    with pytest.raises(TypeError, match="whole number"):
+        OMP(sparsity=2.5)
