@@ -10,6 +10,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Integral
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def as_threads(threads):
     """The number of threads: None means all processors there are."""
     if threads is None:
         return available_threads()
-    if isinstance(threads, bool) or int(threads) != threads or threads < 1:
+    if isinstance(threads, bool) or not isinstance(threads, Integral) or threads < 1:
         raise ValueError(
             f"threads={threads!r}: give a whole number of at least 1, or None for all processors."
         )

@@ -154,7 +154,7 @@ def test_along_agrees(dtype, mu):
 def test_probe_agrees(dtype, mu, t):
     case = Case(dtype)
     found, expected = case.probe(compiled, mu, t), case.probe(reference, mu, t)
-    # The reference subtracts two values of this size, where the compiled kernel has a formula for the difference.
+    # The reference subtracts two values of this size; the compiled kernel has a formula for the difference.
     scale = float(np.sum(case.signals.astype(float) ** 2)) * (1 + case.angles.max())
     assert found[0] == pytest.approx(expected[0], abs=TOLERANCE[dtype] * scale)
     assert found[1] == pytest.approx(expected[1], abs=TOLERANCE[dtype] * scale)
