@@ -1,7 +1,45 @@
 """manifold_dl: dictionary learning by optimisation on manifolds, built on Pymanopt."""
 
-from manifold_dl import manifolds, regularizers
+from manifold_dl import datasets, manifolds, metrics, optimizers, regularizers, schedules
+from manifold_dl.callbacks import Checkpoint, EarlyStopping, History, Progress, Step
+from manifold_dl.coders import *  # noqa: F403 - the coders are named in that package's __all__
+from manifold_dl.coders import __all__ as _coders
+from manifold_dl.learn import learn_dictionary
+from manifold_dl.line_search import GeodesicSearch, GoldenSection
+from manifold_dl.optimizers import LBFGS, LeadingSingularVector
 from manifold_dl.problem import update_problem
+from manifold_dl.replacement import ReplaceAtoms
+from manifold_dl.result import Reason, Result
+from manifold_dl.storage import load, save
+from manifold_dl.updates import KSVD, MOD, SimCO
 
-__all__ = ["manifolds", "regularizers", "update_problem"]
 __version__ = "0.1.0"
+
+__all__ = [
+    "KSVD",
+    "LBFGS",
+    "MOD",
+    "Checkpoint",
+    "EarlyStopping",
+    "GeodesicSearch",
+    "GoldenSection",
+    "History",
+    "LeadingSingularVector",
+    "Progress",
+    "Reason",
+    "ReplaceAtoms",
+    "Result",
+    "SimCO",
+    "Step",
+    "datasets",
+    "learn_dictionary",
+    "load",
+    "manifolds",
+    "metrics",
+    "optimizers",
+    "regularizers",
+    "save",
+    "schedules",
+    "update_problem",
+    *_coders,
+]

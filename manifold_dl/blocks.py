@@ -8,6 +8,8 @@ the same bits. Called by `objective.py` and by the sparse coders.
 import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
@@ -57,10 +59,23 @@ def available_threads():
     return os.cpu_count() or 1
 
 
+_chosen = ContextVar("threads chosen for everything inside a with block", default=None)
+
+
+@contextmanager
+def using_threads(threads):
+    """Inside the block, whoever leaves the number of threads open gets this one (None: no change)."""
+    token = _chosen.set(_chosen.get() if threads is None else as_threads(threads))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
 def as_threads(threads):
-    """The number of threads: None means all processors there are."""
+    """The number of threads; None means the number of `using_threads`, or all processors there are."""
     if threads is None:
-        return available_threads()
+        return _chosen.get() or available_threads()
     if isinstance(threads, bool) or not isinstance(threads, Integral) or threads < 1:
         raise ValueError(
             f"threads={threads!r}: give a whole number of at least 1, or None for all processors."

@@ -8,6 +8,8 @@ optimizer that asks for the cost, then the gradient, then twenty Hessian product
 factorises once. `problem.py` turns this into a Pymanopt problem.
 """
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -29,6 +31,23 @@ class Counts:
     probe: int = 0
     factorisation: int = 0  # dictionaries for which the supports were factorised
     deficient: int = 0  # signals, over all those, that needed a singular value decomposition
+
+
+_tallies = ContextVar("counts of the objectives made inside a with block", default=None)
+
+
+@contextmanager
+def tally():
+    """Add up the counts of all objectives made inside the block; the sum is there when it ends."""
+    total, made = Counts(), []
+    token = _tallies.set(made)
+    try:
+        yield total
+    finally:
+        _tallies.reset(token)
+        for counts in made:
+            for name in vars(total):
+                setattr(total, name, getattr(total, name) + getattr(counts, name))
 
 
 class Objective:
@@ -57,6 +76,8 @@ class Objective:
         self.constant = constant
         self.threads = threads
         self.counts = Counts()
+        if _tallies.get() is not None:
+            _tallies.get().append(self.counts)
         self.blocks = split(signals, indptr, indices)
         self._states = []  # the points asked for last, newest first
         # Factors cost more memory than codes, and only Hessian products read them. The first point keeps

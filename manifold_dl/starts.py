@@ -1,0 +1,71 @@
+"""Where learning starts: the initial dictionary."""
+
+import math
+
+import numpy as np
+
+from manifold_dl.inputs import as_dictionary
+
+# Two starting atoms with |cosine| above this are the same signal up to a factor.
+SAME = 1 - 1e-6
+
+
+def initial_dictionary(signals, n_atoms, init, rng):
+    """Unit atoms from "data", "random" or "dct", or a given m×d array.
+
+    Examples
+    --------
+    >>> D = initial_dictionary(np.ones((4, 9)), 6, "dct", rng=0)
+    >>> D.shape
+    (4, 6)
+    """
+    rng, m = np.random.default_rng(rng), len(signals)
+    if not isinstance(init, str):
+        D = as_dictionary(init, n_rows=m, name="init").astype(signals.dtype)
+        if D.shape[1] != n_atoms:
+            raise ValueError(f"init has {D.shape[1]} atoms, but n_atoms={n_atoms}.")
+    elif init == "data":
+        D = _from_data(signals, n_atoms, rng)
+    elif init == "random":
+        D = rng.standard_normal((m, n_atoms))
+    elif init == "dct":
+        D = _cosines(m, n_atoms)
+    else:
+        raise ValueError(f"init={init!r}: give 'data', 'random', 'dct' or an m×d array.")
+    return (D / np.linalg.norm(D, axis=0)).astype(signals.dtype)
+
+
+def _from_data(signals, n_atoms, rng):
+    """Random signals, non-zero and distinct up to a factor; random directions where there are too few."""
+    D, found = np.empty((len(signals), n_atoms)), 0
+    for j in rng.permutation(signals.shape[1]):
+        norm = np.linalg.norm(signals[:, j].astype(float))
+        if norm == 0:
+            continue
+        atom = signals[:, j] / norm
+        if np.abs(atom @ D[:, :found]).max(initial=0.0) <= SAME:
+            D[:, found] = atom
+            found += 1
+            if found == n_atoms:
+                return D
+    D[:, found:] = rng.standard_normal((len(signals), n_atoms - found))
+    return D
+
+
+def _cosines(m, n_atoms):
+    """An overcomplete cosine dictionary: separable where the atoms are square pictures."""
+    side = math.isqrt(m)
+    if side * side != m or side == 1:
+        return _cosines_1d(m, n_atoms)
+    per_side = math.isqrt(n_atoms - 1) + 1
+    line = _cosines_1d(side, per_side)
+    # Low frequencies first: the sum of the two frequencies of an atom orders them.
+    rank = np.add.outer(np.arange(per_side), np.arange(per_side)).ravel()
+    return np.kron(line, line)[:, np.argsort(rank, kind="stable")[:n_atoms]]
+
+
+def _cosines_1d(m, n_atoms):
+    D = np.cos(np.outer(np.arange(m) + 0.5, np.arange(n_atoms)) * np.pi / n_atoms)
+    if m > 1:
+        D[:, 1:] -= D[:, 1:].mean(axis=0)
+    return D / np.linalg.norm(D, axis=0)
