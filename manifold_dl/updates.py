@@ -6,9 +6,9 @@ them follow. K-SVD is the configuration with |I| = 1, MOD on the spheres the one
 MOD, which ignores the norms and restores them afterwards, is a rule of its own.
 """
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +21,7 @@ from manifold_dl.inputs import as_dictionary, as_matrix, as_ridge, as_support
 from manifold_dl.line_search import GeodesicSearch
 from manifold_dl.manifolds import Spheres
 from manifold_dl.objective import Objective
-from manifold_dl.optimizers import LeadingSingularVector, quiet
+from manifold_dl.optimizers import LeadingSingularVector, recall_step, run_quietly, step_memory
 from manifold_dl.parts import Incidence
 from manifold_dl.problem import DictionaryProblem, squared_norm
 from manifold_dl.schedules import AllAtoms, OneAtATime, sweep
@@ -65,8 +65,9 @@ class SimCO:
     Notes
     -----
     What the optimizer sees is divided by ‖Y‖², so its thresholds mean the same for all data: multiplying
-    Y by c multiplies X by c and changes nothing else. A set I whose update would raise the objective is
-    left as it was.
+    Y by c multiplies X by c and changes nothing else (regularizers do not know of Y: scale their weights by
+    c²). Where an optimizer would raise the objective, the atoms stay and only their codes are brought up to
+    date.
 
     Examples
     --------
@@ -91,40 +92,65 @@ class SimCO:
     def __post_init__(self):
         if self.codes not in ("follow", "fixed"):
             raise ValueError(f"codes={self.codes!r}: codes either 'follow' the dictionary or stay 'fixed'.")
+        if isinstance(self.optimizer, type) or not (self.optimizer is None or hasattr(self.optimizer, "run")):
+            raise TypeError(
+                f"optimizer={self.optimizer!r}: pass a Pymanopt optimizer, such as TrustRegions()."
+            )
+        if not callable(self.manifold):
+            raise TypeError(
+                f"manifold={self.manifold!r}: pass a factory (m, k) → manifold, such as the class Spheres."
+            )
+        if not isinstance(self.regularizers, Sequence):
+            raise TypeError(f"regularizers={self.regularizers!r}: pass a list of them, if only of one.")
+        as_threads(self.threads)
+        if isinstance(self.mu, np.ndarray):  # as a list it compares like every other field
+            object.__setattr__(self, "mu", self.mu.tolist())
         if not callable(self.mu):
-            values = np.atleast_1d(np.asarray(self.mu, dtype=float))
-            if values.size == 0:
+            if not self._ridges:
                 raise ValueError("mu is an empty sequence: name at least one ridge.")
-            for value in values:
-                as_ridge(float(value))
-        if self.optimizer is None:
-            object.__setattr__(self, "optimizer", default_optimizer())
+            for value in self._ridges:
+                as_ridge(value)
+
+    @property
+    def _ridges(self):
+        return self.mu if isinstance(self.mu, Sequence) and not isinstance(self.mu, str) else (self.mu,)
+
+    @cached_property
+    def _optimizer(self):
+        # Not in the field: Pymanopt's optimizers do not compare, and two default rules are equal.
+        return default_optimizer() if self.optimizer is None else self.optimizer
+
+    @property
+    def memory(self):
+        """The step length that the next stage will begin with."""
+        return step_memory(self._optimizer)
+
+    def recall(self, memory):
+        """Go on with a step length remembered earlier, where a run is resumed."""
+        recall_step(self._optimizer, memory)
 
     def mu_at(self, iteration):
         """The ridge of one outer iteration."""
         if callable(self.mu):
             return as_ridge(self.mu(iteration))
-        values = np.atleast_1d(np.asarray(self.mu, dtype=float))
-        return float(values[min(iteration, len(values) - 1)])
+        return float(self._ridges[min(iteration, len(self._ridges) - 1)])
 
     def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
         stage = Stage(signals, dictionary, codes, threads=as_threads(self.threads))
         mu = self.mu_at(iteration)
         subsets = sweep(self.schedule, stage.D.shape[1], rng, usage=stage.incidence.usage)
-        for number, I in enumerate(subsets):
+        keep_steps = (
+            iteration > 0
+        )  # a run begins with fresh step lengths, and then goes on with those it finds
+        for I in subsets:
             problem = stage.problem(I, mu, self)
             if problem is not None:
-                # A run begins with fresh step lengths; later stages go on with those found so far.
-                result = self._run(problem, stage.D[:, I], carry_over=iteration > 0 or number > 0)
-                stage.accept(I, problem, result.point)
+                start = stage.D[:, I]
+                before = problem.cost(start)  # every optimizer begins with it: now the answer is known
+                result = run_quietly(self._optimizer, problem, start, keep_steps=keep_steps, rng=rng)
+                stage.accept(I, problem, result.point, before)
+                keep_steps = True
         return stage.D, stage.support.codes(stage.values)
-
-    def _run(self, problem, start, carry_over):
-        options = {}
-        if "reuse_line_searcher" in inspect.signature(self.optimizer.run).parameters:
-            options["reuse_line_searcher"] = carry_over
-        with quiet(self.optimizer):
-            return self.optimizer.run(problem, initial_point=start, **options)
 
 
 @dataclass(frozen=True)
@@ -199,16 +225,17 @@ class MOD:
 
     def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
         stage = Stage(signals, dictionary, codes)
-        X = stage.support.codes(stage.values)
-        gram = (X @ X.T).toarray().astype(float)
-        residual = stage.residual()
+        X = stage.support.codes(stage.values.astype(float))
         # D + (Y − D X) Xᵀ (X Xᵀ)⁺: among all least-squares solutions the one nearest to the old D.
-        change = _solve_symmetric(gram, (X @ residual).astype(float), self.ridge)
-        D = stage.D + change.T.astype(stage.D.dtype)
+        change = _solve_symmetric((X @ X.T).toarray(), X @ stage.residual(), self.ridge)
+        D = stage.D + change.T
         norms = np.linalg.norm(D, axis=0)
-        lost = ~(norms > 0)
-        D[:, lost], norms[lost] = stage.D[:, lost], 1
-        return D / norms, stage.support.codes(stage.values * norms[stage.support.indices].astype(D.dtype))
+        # Least squares wants no atom at all, and rounding has no direction: the old one, with codes of zero.
+        lost = norms <= 4 * np.sqrt(len(D)) * np.finfo(stage.D.dtype).eps
+        D[:, lost], norms[lost] = stage.D[:, lost], 0
+        D /= np.where(lost, 1, norms)
+        values = stage.values * norms[stage.support.indices]
+        return D.astype(stage.D.dtype), stage.support.codes(values.astype(stage.D.dtype))
 
 
 class Stage:
@@ -268,10 +295,10 @@ class Stage:
             relative=True,
         )
 
-    def accept(self, I, problem, point):
-        """Put the atoms I and their codes in place, unless the objective would rise."""
+    def accept(self, I, problem, point, before):
+        """Put the atoms I and their codes in place; the atoms only if the objective does not rise."""
         point = np.asarray(point)
-        if not (np.isfinite(point).all() and problem.cost(point) <= problem.cost(self.D[:, I])):
+        if not (np.isfinite(point).all() and problem.cost(point) <= before):
             point = self.D[:, I]
         part, objective = problem.part, problem.objective
         self.values[part.entries] = objective.codes(point)
@@ -288,8 +315,11 @@ class Stage:
 
     def _normalise(self):
         """Unit atoms; the codes take over the norms, so that D X is unchanged."""
-        norms = np.linalg.norm(self.D, axis=0)
-        if np.abs(norms - 1).max() > 4 * np.sqrt(len(self.D)) * np.finfo(self.D.dtype).eps:
+        largest = np.abs(self.D).max(axis=0)  # first, so that the squares neither overflow nor vanish
+        norms = largest * np.linalg.norm(self.D / largest, axis=0)
+        # Atoms that are unit up to rounding stay as they are, to the last bit.
+        norms[np.abs(norms - 1) <= 4 * np.sqrt(len(self.D)) * np.finfo(self.D.dtype).eps] = 1
+        if (norms != 1).any():
             self.D /= norms
             self.values *= norms[self.support.indices]
 

@@ -4,7 +4,13 @@ import time
 
 import numpy as np
 import scipy.linalg
+from pymanopt.manifolds import Grassmann, Oblique, Stiefel
 from pymanopt.optimizers.optimizer import Optimizer
+
+from manifold_dl.manifolds import Lines, Spheres
+
+# With one column all of them are the whole unit sphere, or its lines.
+UNIT_SPHERES = (Spheres, Lines, Oblique, Stiefel, Grassmann)
 
 
 class LeadingSingularVector(Optimizer):
@@ -48,24 +54,24 @@ class LeadingSingularVector(Optimizer):
             raise ValueError(
                 "There is no closed form for fixed codes or regularizers: take another optimizer."
             )
+        if type(problem.manifold) not in UNIT_SPHERES:
+            raise ValueError(
+                f"There is no closed form on {problem.manifold}: the singular vector may be any unit vector."
+            )
         start = time.time()
         self._initialize_log()
         rows = objective.signals.astype(float, copy=False)
+        if initial_point is None:
+            initial_point = problem.manifold.random_point()
         if self._power_steps is None:
-            m = rows.shape[1]
-            u = scipy.linalg.eigh(rows.T @ rows, subset_by_index=[m - 1, m - 1], check_finite=False)[1]
+            u = _leading(rows)
         else:
-            u = np.asarray(
-                problem.manifold.random_point() if initial_point is None else initial_point, dtype=float
-            )
+            u = np.asarray(initial_point, dtype=float)
             for _ in range(self._power_steps):
-                u = rows.T @ (rows @ u)
-                norm = np.linalg.norm(u)
-                if norm == 0:  # no signal has anything along u: the power method has nowhere to go
-                    u = np.asarray(initial_point)
-                    break
-                u = u / norm
-        if initial_point is not None and np.vdot(u, initial_point) < 0:
+                u = _unit(rows.T @ (rows @ u))
+        if not u.any():  # the signals have nothing to say: no direction is better than that of the start
+            u = np.asarray(initial_point)
+        if np.vdot(u, initial_point) < 0:
             u = -u  # of the two signs, the one nearer to where the atom was
         point = u.astype(objective.dtype)
         return self._return_result(
@@ -76,3 +82,17 @@ class LeadingSingularVector(Optimizer):
             stopping_criterion="Terminated - closed form.",
             cost_evaluations=1,
         )
+
+
+def _leading(rows):
+    """The leading right singular vector of `rows`, as a column; zero if they are."""
+    m = rows.shape[1]
+    gram = rows.T @ rows
+    if not gram.any():
+        return np.zeros((m, 1))
+    return scipy.linalg.eigh(gram, subset_by_index=[m - 1, m - 1], check_finite=False)[1]
+
+
+def _unit(vector):
+    norm = np.linalg.norm(vector)
+    return vector / norm if norm > 0 else vector

@@ -1,0 +1,71 @@
+"""How an update rule runs any Pymanopt optimizer: silently, from where the atoms are, keeping its steps."""
+
+import inspect
+from contextlib import contextmanager
+from copy import deepcopy
+
+import numpy as np
+from pymanopt.optimizers import NelderMead, ParticleSwarm
+
+
+def run_quietly(optimizer, problem, start, *, keep_steps=False, rng=None):
+    """Run `optimizer` on `problem` from the point `start` and return its result.
+
+    Parameters
+    ----------
+    optimizer : Pymanopt optimizer
+    problem : pymanopt.Problem
+    start : point of the problem's manifold
+    keep_steps : bool
+        Go on with the line searcher of the previous run and the step length it remembers.
+    rng : Generator or int, optional
+        For the optimizers that begin with a whole population of points.
+    """
+    options = {}
+    if "reuse_line_searcher" in inspect.signature(optimizer.run).parameters:
+        options["reuse_line_searcher"] = keep_steps
+    # Pymanopt's own line searchers divide by the gradient's norm, also where it is zero, and go to NaN.
+    with quiet(optimizer), np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return optimizer.run(problem, initial_point=_beginning(optimizer, problem, start, rng), **options)
+
+
+def step_memory(optimizer):
+    """The step length that the line searcher of the last run left behind, None if there is none."""
+    return getattr(getattr(optimizer, "line_searcher", None), "_memory", None)
+
+
+def recall_step(optimizer, memory):
+    """Make the next run begin with a step length remembered earlier, as if there had been no break."""
+    if memory is not None and hasattr(optimizer, "_line_searcher"):
+        optimizer.line_searcher = deepcopy(optimizer._line_searcher)
+        optimizer.line_searcher._memory = memory
+
+
+@contextmanager
+def quiet(optimizer):
+    """Keep a Pymanopt optimizer from printing: its default prints every step, for thousands of stages."""
+    before = getattr(optimizer, "_verbosity", None)
+    if before is None:
+        yield
+        return
+    optimizer._verbosity = 0
+    try:
+        yield
+    finally:
+        optimizer._verbosity = before
+
+
+def _beginning(optimizer, problem, start, rng):
+    """The start; for the methods that move a population, the start and random neighbours of it."""
+    manifold = problem.manifold
+    if isinstance(optimizer, ParticleSwarm):
+        # The default of its `run`; another number than it expects would make it print.
+        size = optimizer._population_size or min(40, 10 * manifold.dim)
+    elif isinstance(optimizer, NelderMead):
+        # A simplex has dim + 1 corners. Pymanopt 2.2.1 refuses just that number, by an inverted comparison.
+        size = manifold.dim + 2
+    else:
+        return start
+    rng = np.random.default_rng(rng)
+    directions = (manifold.projection(start, rng.standard_normal(start.shape)) for _ in range(int(size) - 1))
+    return [start, *(manifold.retraction(start, 0.1 * direction) for direction in directions)]
