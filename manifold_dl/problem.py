@@ -138,8 +138,9 @@ def _without(rows, omega, part, dictionary):
     """Y_r over the signals that use I, and ‖Y_r‖² over the others: they cost nothing, but they count."""
     if isinstance(part.active, slice):
         return rows, 0.0
-    rest = rows.copy()
-    if dictionary is not None and omega.values is not None:
+    rest = rows
+    if len(part.entries) < len(omega.indices):
+        rest = rows.copy()
         others = omega.values.copy()
         others[part.entries] = 0
         kernels.accumulate(rest, omega.indptr, omega.indices, -others, np.ascontiguousarray(dictionary.T))
@@ -201,6 +202,7 @@ class DictionaryProblem(pymanopt.Problem):
 
         @pymanopt.function.numpy(manifold)
         def gradient(point):
+            self._started = self._started or time.perf_counter()
             return (objective.gradient(point) + self.penalty_gradient(point)) / self.unit
 
         @pymanopt.function.numpy(manifold)
