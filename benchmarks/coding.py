@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse
 import spams
 from sklearn.datasets import load_sample_image
+from sklearn.decomposition import sparse_encode
 from sklearn.linear_model import orthogonal_mp_gram
 from threadpoolctl import threadpool_limits
 
@@ -103,6 +104,30 @@ def greedy(Y, dictionary, repeats):
     )
 
 
+def lasso(Y, dictionary, repeats):
+    """The lasso at a fifth of a typical largest correlation, on one signal in 20."""
+    Y = np.asfortranarray(Y[:, ::20])
+    n = Y.shape[1]
+    alpha = 0.2 * np.abs(dictionary.T @ Y).max(axis=0).mean()
+    coder = coders.Lasso(alpha=alpha)
+    codes = coder.encode(Y, dictionary)
+    methods = {
+        "Lasso, one thread": lambda: coder.encode(Y, dictionary, threads=1),
+        "Lasso, from its own codes": lambda: coder.encode(Y, dictionary, codes=codes, threads=1),
+        "spams.lasso": lambda: spams.lasso(Y, dictionary, lambda1=alpha, mode=2, numThreads=1),
+        "sklearn sparse_encode, lasso_cd": lambda: (
+            sparse_encode(Y.T, dictionary.T, algorithm="lasso_cd", alpha=alpha).T
+        ),
+    }
+    times, results = race(methods, repeats)
+    print(f"  lasso of {n:,} signals, {codes.nnz / n:.1f} atoms each; x = times the speed of scikit-learn")
+    for name, seconds in times.items():
+        value = objective(Y, dictionary, results[name], alpha)
+        line(name, seconds, n, times["sklearn sparse_encode, lasso_cd"], f"objective {value:.12g}")
+    ratio = times["sklearn sparse_encode, lasso_cd"] / times["Lasso, one thread"]
+    print(f"  Lasso: {ratio:.1f}x scikit-learn (3)")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the signals")
@@ -117,13 +142,14 @@ def main():
         "synthetic signals, Gaussian dictionary": (synthetic_signals(n, random, rng), random),
     }
     for name, (Y, dictionary) in data.items():
-        for coder in (coders.OMP(sparsity=S), coders.ForwardSelection(sparsity=S)):
+        for coder in (coders.OMP(sparsity=S), coders.ForwardSelection(sparsity=S), coders.Lasso(alpha=1.0)):
             coder.encode(Y[:, :10], dictionary)  # compile
-        warnings.filterwarnings("ignore", "Orthogonal matching pursuit ended", RuntimeWarning)
         print(f"{name}: m={M}, d={D}, S={S}, n={n:,}; x = times the speed of spams.omp")
         greedy(Y, dictionary, arguments.repeats)
+        lasso(Y, dictionary, arguments.repeats)
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # scikit-learn warns of each signal it did not finish
     with threadpool_limits(1):
         main()

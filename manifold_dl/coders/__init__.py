@@ -5,6 +5,7 @@ here are frozen dataclasses, one file per family. `diagnostics.check_coder` test
 coder too.
 """
 
+from manifold_dl.coders.convex import BasisPursuit, Lasso
 from manifold_dl.coders.greedy import OMP, ForwardSelection
 
-__all__ = ["OMP", "ForwardSelection"]
+__all__ = ["OMP", "BasisPursuit", "ForwardSelection", "Lasso"]

@@ -11,14 +11,8 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl.blocks import as_threads, map_in_order
+from manifold_dl.coders import kernels
 from manifold_dl.inputs import as_dictionary, as_matrix
-
-try:
-    from manifold_dl.kernels import coding as kernels
-except ImportError:  # no Numba on this platform
-    from manifold_dl.kernels import coding_reference as kernels
-
-__all__ = ["as_problem", "encode_blocks", "kernels", "require_sparsity", "require_tolerance"]
 
 BLOCK_SIZE = 1024
 

@@ -2,13 +2,8 @@
 
 from dataclasses import dataclass
 
-from manifold_dl.coders.blockwise import (
-    as_problem,
-    encode_blocks,
-    kernels,
-    require_sparsity,
-    require_tolerance,
-)
+from manifold_dl.coders import kernels
+from manifold_dl.coders.blockwise import as_problem, encode_blocks, require_sparsity, require_tolerance
 
 
 @dataclass(frozen=True)

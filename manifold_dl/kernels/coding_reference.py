@@ -60,6 +60,40 @@ def _pursue(atoms, signals, sparsity, tol, choose):
     return _pack(codes, signals.dtype, sparsity)
 
 
+def lasso(atoms, signals, path, relative, tol, refit, start):
+    """Coordinate descent, as in the textbook, until the duality gap is small."""
+    indptr, indices, values = start
+    squares, codes = np.sum(atoms**2, axis=1), []
+    for j, y in enumerate(signals):
+        x = np.zeros(len(atoms), signals.dtype)
+        x[indices[indptr[j] : indptr[j + 1]]] = values[indptr[j] : indptr[j + 1]]
+        largest = np.max(np.abs(atoms @ y))
+        for penalty in np.multiply(path, largest if relative else 1):
+            residual = y - x @ atoms
+            for _ in range(10_000):
+                if _duality_gap(atoms, y, x, residual, penalty) <= tol:
+                    break
+                for i, atom in enumerate(atoms):
+                    before = x[i]
+                    pull = atom @ residual + squares[i] * before
+                    x[i] = np.sign(pull) * max(abs(pull) - penalty, 0) / squares[i]
+                    residual = residual + (before - x[i]) * atom
+        support = np.flatnonzero(x)
+        if refit > 0:
+            support = support[np.argsort(-np.abs(x[support]))[:refit]]
+            x[support] = np.linalg.lstsq(atoms[support].T, y)[0] if len(support) else 0
+        codes.append((support, x[support]))
+    return _pack(codes, signals.dtype, min(atoms.shape))
+
+
+def _duality_gap(atoms, y, x, residual, penalty):
+    """The gap to the dual point c·r, as a fraction of the objective."""
+    objective = residual @ residual / 2 + penalty * np.sum(np.abs(x))
+    c = min(1, penalty / max(np.max(np.abs(atoms @ residual)), np.finfo(x.dtype).tiny))
+    dual = c * (y @ residual) - c**2 * (residual @ residual) / 2
+    return (objective - dual) / objective if objective > 0 else 0
+
+
 def _pack(codes, dtype, width):
     """A list of (support, coefficients), as counts, indices and values with the indices increasing."""
     counts = np.array([len(support) for support, _ in codes], np.int32)
