@@ -147,8 +147,8 @@ class SimCO:
             if problem is not None:
                 start = stage.D[:, I]
                 before = problem.cost(start)  # every optimizer begins with it: now the answer is known
-                result = run_quietly(self._optimizer, problem, start, keep_steps=keep_steps, rng=rng)
-                stage.accept(I, problem, result.point, before)
+                point = run_quietly(self._optimizer, problem, start, keep_steps=keep_steps, rng=rng)
+                stage.accept(I, problem, point, before)
                 keep_steps = True
         return stage.D, stage.support.codes(stage.values)
 
@@ -226,16 +226,19 @@ class MOD:
     def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
         stage = Stage(signals, dictionary, codes)
         X = stage.support.codes(stage.values.astype(float))
+        gram, right = (X @ X.T).toarray(), X @ stage.residual()
+        used = np.diagonal(gram) > 0
         # D + (Y − D X) Xᵀ (X Xᵀ)⁺: among all least-squares solutions the one nearest to the old D.
-        change = _solve_symmetric((X @ X.T).toarray(), X @ stage.residual(), self.ridge)
-        D = stage.D + change.T
+        D = stage.D[:, used] + _solve_symmetric(gram[np.ix_(used, used)], right[used], self.ridge).T
         norms = np.linalg.norm(D, axis=0)
         # Least squares wants no atom at all, and rounding has no direction: the old one, with codes of zero.
         lost = norms <= 4 * np.sqrt(len(D)) * np.finfo(stage.D.dtype).eps
-        D[:, lost], norms[lost] = stage.D[:, lost], 0
-        D /= np.where(lost, 1, norms)
-        values = stage.values * norms[stage.support.indices]
-        return D.astype(stage.D.dtype), stage.support.codes(values.astype(stage.D.dtype))
+        D[:, lost], norms[lost] = stage.D[:, used][:, lost], 0
+        stage.D[:, used] = D / np.where(lost, 1, norms)
+        scales = np.ones(len(gram))
+        scales[used] = norms
+        values = stage.values * scales[stage.support.indices]
+        return stage.D, stage.support.codes(values.astype(stage.values.dtype))
 
 
 class Stage:
@@ -298,7 +301,9 @@ class Stage:
     def accept(self, I, problem, point, before):
         """Put the atoms I and their codes in place; the atoms only if the objective does not rise."""
         point = np.asarray(point)
-        if not (np.isfinite(point).all() and problem.cost(point) <= before):
+        # Within the rounding of the sums a rise means nothing, and the optimizer may know better.
+        rounding = 4 * np.finfo(float).eps * abs(before)
+        if not (np.isfinite(point).all() and problem.cost(point) <= before + rounding):
             point = self.D[:, I]
         part, objective = problem.part, problem.objective
         self.values[part.entries] = objective.codes(point)

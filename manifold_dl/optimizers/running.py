@@ -9,7 +9,7 @@ from pymanopt.optimizers import NelderMead, ParticleSwarm
 
 
 def run_quietly(optimizer, problem, start, *, keep_steps=False, rng=None):
-    """Run `optimizer` on `problem` from the point `start` and return its result.
+    """Run `optimizer` on `problem` from the point `start` and return the point where it ended.
 
     Parameters
     ----------
@@ -24,9 +24,14 @@ def run_quietly(optimizer, problem, start, *, keep_steps=False, rng=None):
     options = {}
     if "reuse_line_searcher" in inspect.signature(optimizer.run).parameters:
         options["reuse_line_searcher"] = keep_steps
-    # Pymanopt's own line searchers divide by the gradient's norm, also where it is zero, and go to NaN.
+    beginning = _beginning(optimizer, problem, start, rng)
+    # Pymanopt's own line searchers divide by the norm of the gradient, also where it is zero: they go to NaN,
+    # or, where the norm is a Python number, out of the window.
     with quiet(optimizer), np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return optimizer.run(problem, initial_point=_beginning(optimizer, problem, start, rng), **options)
+        try:
+            return optimizer.run(problem, initial_point=beginning, **options).point
+        except ZeroDivisionError:
+            return start
 
 
 def step_memory(optimizer):

@@ -88,9 +88,11 @@ def _leading(rows):
     """The leading right singular vector of `rows`, as a column; zero if they are."""
     m = rows.shape[1]
     gram = rows.T @ rows
-    if not gram.any():
+    energy = np.trace(gram)
+    if energy == 0:
         return np.zeros((m, 1))
-    return scipy.linalg.eigh(gram, subset_by_index=[m - 1, m - 1], check_finite=False)[1]
+    # Divided by the trace, because LAPACK's thresholds are not the same at every scale.
+    return scipy.linalg.eigh(gram / energy, subset_by_index=[m - 1, m - 1], check_finite=False)[1]
 
 
 def _unit(vector):
