@@ -129,7 +129,10 @@ class Objective:
 
     def restrict(self, point, direction):
         """φ(t) = f along the great circles that leave `point` in `direction`, with φ′."""
-        return Restriction(self, self._state(point), self._rows(direction))
+        state = self._state(point)
+        if not self._wants_hessian:
+            state.forget_factors()  # an optimizer that searches along lines asks for no Hessian products
+        return Restriction(self, state, self._rows(direction))
 
     @cached_property
     def fixed_energy(self):
@@ -192,6 +195,10 @@ class State:
     gradient_asked: bool = False
     energies: np.ndarray | None = None
 
+    def forget_factors(self):
+        self.fits = [fit._replace(factors=None) for fit in self.fits]
+        self.has_factors = False
+
     def codes(self, fixed=None):
         if fixed is not None:
             return fixed
@@ -220,20 +227,24 @@ class Restriction:
         scale = np.divide(1.0, self.angles, out=np.zeros_like(self.angles), where=self.angles > 0)
         self.atoms, self.directions = atoms, direction * scale[:, None]
         self.base = objective.constant + state.value
-        self.gradient = state.gradient.astype(float)
         self.follows = objective.fixed_codes is None
+        self.grams = DD, DU, UU = (
+            _inner(atoms, atoms) if state.gram is None else state.gram,
+            _inner(atoms, self.directions),
+            _inner(self.directions, self.directions),
+        )
         if self.follows:
-            self.grams = tuple(
-                _inner(a, b)
-                for a, b in ((atoms, atoms), (atoms, self.directions), (self.directions, self.directions))
-            )
-            self.products, self.energy = [], np.zeros((len(atoms), len(atoms)))
+            self.products, energy = [], np.zeros((len(atoms), len(atoms)))
             pairs = list(zip(objective.blocks, state.fits, strict=True))
             for part in map_in_order(self._products_with, pairs, objective.threads):
-                self.energy += part.energy
+                energy += part.energy
                 self.products.append(part._replace(energy=None))
         else:
-            self.energy = objective.fixed_energy.astype(float)
+            energy = objective.fixed_energy.astype(float)
+        self._quadratic = energy * DD, energy * DU, energy * UU
+        self._linear = tuple(
+            np.einsum("km,km->k", state.gradient, rows, dtype=float) for rows in (atoms, self.directions)
+        )
         self._with_slope = False
         self._last = (None, None, None)  # t, φ, φ′
 
@@ -262,13 +273,15 @@ class Restriction:
         return value, slope
 
     def _keeping_codes(self, t):
-        angle = (self.angles * t)[:, None]
-        lag, sine, cosine = 2 * np.sin(angle / 2) ** 2, np.sin(angle), np.cos(angle)
-        P = self.atoms * lag - self.directions * sine
-        rate = self.angles[:, None] * (self.atoms * sine - self.directions * cosine)
-        EP = self.energy @ P
-        value = self.base + np.vdot(P, EP) - np.vdot(self.gradient, P)
-        return float(value), float(2 * np.vdot(rate, EP) - np.vdot(self.gradient, rate))
+        """Atom by atom P = (1 − cos θt) d − (sin θt) u: quadratic forms in these two vectors of k numbers."""
+        angle = self.angles * t
+        lag, sine = 2 * np.sin(angle / 2) ** 2, np.sin(angle)
+        lag_rate, sine_rate = self.angles * sine, self.angles * np.cos(angle)
+        (A, B, C), (at_atoms, at_directions) = self._quadratic, self._linear
+        by_lag, by_sine = A @ lag - B @ sine, C @ sine - lag @ B
+        value = self.base + lag @ (by_lag - at_atoms) + sine @ (by_sine + at_directions)
+        slope = lag_rate @ (2 * by_lag - at_atoms) + sine_rate @ (2 * by_sine + at_directions)
+        return float(value), float(slope)
 
     def _following(self, t, with_slope):
         moved = kernels.move(self.atoms, self.directions, self.angles, t, self.grams)

@@ -99,6 +99,20 @@ def test_a_line_search_does_not_factor_at_its_probes(calls, data):
     assert len(calls) == 1
 
 
+def test_a_line_search_lets_go_of_factors_and_gets_them_back(calls, data):
+    # They are more than half as large as Y's codes again, and only Hessian products read them.
+    objective = update_problem(data.Y, data.X).objective
+    expected = objective.hessian(data.D, data.U)
+    objective = update_problem(data.Y, data.X).objective
+    objective.restrict(data.D, data.U)
+    (state,) = objective._states
+    assert all(fit.factors is None for fit in state.fits)
+    np.testing.assert_array_equal(objective.hessian(data.D, data.U), expected)
+    objective.restrict(data.D, data.U)
+    objective.hessian(data.D, data.U)
+    assert len(calls) == 3  # from now on they stay
+
+
 def test_slope_of_the_last_probe_is_free(data):
     problem = update_problem(data.Y, data.X)
     phi = problem.restrict(data.D, data.U)
