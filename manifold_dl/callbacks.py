@@ -1,7 +1,8 @@
 """What happens after every outer iteration: histories, progress bars, early stopping, checkpoints.
 
 A callback is called with the `Step` just made; returning True stops the learning. One that needs to
-know when a run begins and ends may have the methods ``begin(total)`` and ``end()`` as well.
+know when a run begins and ends may have the methods ``begin(total)`` and ``end()`` as well, and one that
+remembers earlier steps a method ``resume(history)``, called after `begin` where a run is taken up again.
 """
 
 from dataclasses import dataclass, field
@@ -36,7 +37,7 @@ class Callback(Protocol):
 
 
 class History:
-    """The course of a run, column by column.
+    """The course of a run, column by column. It begins afresh with every run.
 
     Parameters
     ----------
@@ -56,10 +57,13 @@ class History:
 
     def __init__(self, condition=False, coherence=False):
         self.condition, self.coherence_wanted = condition, coherence
+        self.begin()
+
+    def begin(self, total=None):
         names = ["iteration", "loss", "objective", "seconds", "replaced"]
         names += ["value", "gradient", "hessian", "probe", "factorisation"]
-        names += ["kappa"] * condition + ["coherence"] * coherence
-        self._columns = {name: [] for name in names}
+        names += ["kappa"] * self.condition + ["coherence"] * self.coherence_wanted
+        self._columns = {name: [] for name in names}  # new lists: an earlier result keeps the old ones
 
     def __call__(self, step):
         row = {
@@ -91,10 +95,13 @@ class History:
         return {name: getattr(self, name) for name in self._columns}
 
     def restore(self, columns):
-        """Take over the columns of a run that is being resumed."""
-        for name, values in columns.items():
-            if name in self._columns:
-                self._columns[name] = np.asarray(values).tolist()
+        """Take over the columns of a run that is being resumed; what it did not keep is unknown, NaN."""
+        unknown = np.full(len(columns["iteration"]), np.nan)
+        for name in self._columns:
+            self._columns[name] = np.asarray(columns.get(name, unknown)).tolist()
+
+    def __repr__(self):
+        return f"History(condition={self.condition}, coherence={self.coherence_wanted})"
 
 
 class Progress:
@@ -103,6 +110,9 @@ class Progress:
     def __init__(self, description="Learning", console=None):
         self.description, self.console = description, console
         self._bar = None
+
+    def __repr__(self):
+        return f"Progress({self.description!r})"
 
     def begin(self, total):
         from rich.console import Console
@@ -144,12 +154,25 @@ class EarlyStopping:
     _best: float = field(default=np.inf, init=False, repr=False, compare=False)
     _waited: int = field(default=0, init=False, repr=False, compare=False)
 
+    def __post_init__(self):
+        if self.patience < 1:
+            raise ValueError(f"patience={self.patience}: wait for at least one iteration.")
+        if not 0 <= self.min_decrease < 1:
+            raise ValueError(f"min_decrease={self.min_decrease}: a share of the loss lies in [0, 1).")
+
     def begin(self, total):
         self._best, self._waited = np.inf, 0
 
+    def resume(self, history):
+        for loss in history.loss:
+            self._judge(loss)
+
     def __call__(self, step):
-        if step.loss < (1 - self.min_decrease) * self._best:
-            self._best, self._waited = step.loss, 0
+        return self._judge(step.loss)
+
+    def _judge(self, loss):
+        if loss < (1 - self.min_decrease) * self._best:
+            self._best, self._waited = loss, 0
         else:
             self._waited += 1
         return self._waited >= self.patience
@@ -167,7 +190,7 @@ class Checkpoint:
     every: int = 1
 
     def __post_init__(self):
-        if self.every < 1:
+        if self.every != int(self.every) or self.every < 1:
             raise ValueError(f"every={self.every}: a checkpoint is written every 1, 2, 3, ... iterations.")
 
     def __call__(self, step):

@@ -4,10 +4,12 @@
 and what happens after every iteration are objects that the caller chooses.
 """
 
+import copy
 import inspect
 import time
 from contextlib import ExitStack
 from functools import partial
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -21,6 +23,8 @@ from manifold_dl.result import Reason, Result
 from manifold_dl.starts import initial_dictionary
 from manifold_dl.storage import RunState, fingerprint, load_checkpoint
 from manifold_dl.updates import SimCO
+
+CALM = 3  # so many iterations without change in a row mean convergence
 
 
 def learn_dictionary(
@@ -83,36 +87,33 @@ def learn_dictionary(
     True
     """
     Y = as_matrix(signals, "signals")
-    if n_atoms != int(n_atoms) or n_atoms < 1:
-        raise ValueError(f"n_atoms={n_atoms}: give a whole number of at least 1.")
-    if max_iter != int(max_iter) or max_iter < 1:
-        raise ValueError(f"max_iter={max_iter}: give a whole number of at least 1.")
-    if not (np.isfinite(tol) and tol >= 0):
+    _require_count("n_atoms", n_atoms)
+    _require_count("max_iter", max_iter)
+    if not isinstance(tol, Real) or not (np.isfinite(tol) and tol >= 0):
         raise ValueError(f"tol={tol}: a share of the loss, finite and not negative.")
-    update = SimCO() if update is None else update
+    update, callbacks = SimCO() if update is None else update, _as_list(callbacks)
+    _require_parts(coder, update, replace, callbacks)
     history = next((c for c in callbacks if isinstance(c, History)), None) or History()
     others = [callback for callback in callbacks if callback is not history]
     rng = np.random.default_rng(rng)
     encode = _encoder(coder, threads)
 
+    history.begin(max_iter)
     if resume is None:
-        D, codes, begun, calm, seconds = initial_dictionary(Y, int(n_atoms), init, rng), None, 0, 0, 0.0
+        D, codes, begun, calm, seconds = initial_dictionary(Y, n_atoms, init, rng), None, 0, 0, 0.0
+        best = (np.inf, D, None)
     else:
-        state = load_checkpoint(resume, Y, int(n_atoms))
-        D, codes, begun, calm, seconds = (
-            state.dictionary,
-            state.codes,
-            state.iteration + 1,
-            state.calm,
-            state.seconds,
-        )
-        rng = state.rng
+        state = load_checkpoint(resume, Y, n_atoms)
+        D, codes, rng, calm = state.dictionary, state.codes, state.rng, state.calm
+        begun, seconds = state.iteration + 1, state.seconds
+        best = (state.best_loss, state.best_dictionary, None)
         history.restore(state.columns)
         if hasattr(update, "recall"):
             update.recall(state.memory)
     start = time.perf_counter() - seconds
-    best, reason = None, Reason.ITERATION_LIMIT
-    last_mu = update.mu_at(max_iter - 1) if hasattr(update, "mu_at") else None
+    last_mu = _ridge(update, max_iter - 1)
+    # A run that had converged when its checkpoint was written has nothing more to do.
+    reason = Reason.CONVERGED if calm >= CALM else Reason.ITERATION_LIMIT
 
     with ExitStack() as stack:
         stack.enter_context(using_threads(threads))
@@ -121,39 +122,40 @@ def learn_dictionary(
                 callback.begin(max_iter)
             if hasattr(callback, "end"):
                 stack.callback(callback.end)
+            if resume is not None and hasattr(callback, "resume"):
+                callback.resume(history)
         try:
-            for iteration in range(begun, max_iter):
+            for iteration in range(begun, max_iter if calm < CALM else begun):
                 with tally() as counts:
                     codes = encode(Y, D, codes)
                     D, codes = update(Y, D, codes, iteration=iteration, rng=rng)
                 fitted, replaced = D, np.zeros(0, np.intp)
                 loss = squared_error(Y, D, codes) / Y.shape[1]
-                if best is None or loss < best[0]:
+                if loss < best[0]:
                     best = loss, D, codes
                 if replace is not None and iteration + 1 < max_iter:
                     D, replaced = replace(Y, D, codes)
-                calm = calm + 1 if _is_calm(history, loss, tol, replaced) else 0
-                if last_mu is not None and update.mu_at(iteration) != last_mu:
-                    calm = 0
+                mu = _ridge(update, iteration)
+                calm = calm + 1 if mu == last_mu and _is_calm(history, loss, tol, replaced) else 0
                 seconds = time.perf_counter() - start
-                objective = _objective(update, Y, fitted, codes, loss, iteration)
+                objective = loss * Y.shape[1] + _penalties(update, mu, fitted, codes)
                 now = (iteration, D, codes, calm, seconds)
-                snapshot = partial(_snapshot, now, rng, history, update, Y)
+                snapshot = partial(_snapshot, now, best[:2], rng, history, update, Y)
                 step = Step(iteration, fitted, codes, loss, objective, seconds, counts, replaced, snapshot)
                 history(step)
                 answers = [callback(step) for callback in others]
                 if any(answers):
                     reason = Reason.STOPPED
-                elif calm >= 3:
+                elif calm >= CALM:
                     reason = Reason.CONVERGED
                 if reason is not Reason.ITERATION_LIMIT:
                     D = fitted
                     break
         except KeyboardInterrupt:
             reason = Reason.INTERRUPTED
-            if best is not None:
-                _, D, codes = best
-        return Result(D, _last_codes(encode, Y, D, codes), history, reason)
+            _, D, codes = best
+        # A copy, so that the next run with the same History does not take this one's columns away.
+        return Result(D, _last_codes(encode, Y, D, codes), copy.copy(history), reason)
 
 
 def squared_error(signals, dictionary, codes):
@@ -170,6 +172,26 @@ def squared_error(signals, dictionary, codes):
     return float(np.einsum("nm,nm->", rest, rest, dtype=float))
 
 
+def _require_count(name, value):
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name}={value!r}: give a whole number of at least 1.")
+
+
+def _as_list(callbacks):
+    if callable(callbacks):
+        raise TypeError(f"callbacks={callbacks!r}: pass a list of them, if only of one.")
+    return list(callbacks)
+
+
+def _require_parts(coder, update, replace, callbacks):
+    """Refuse what cannot work before an hour of learning is lost: a class, say, in place of an object."""
+    if isinstance(coder, type) or not hasattr(coder, "encode"):
+        raise TypeError(f"coder={coder!r}: pass an object with a method encode, such as OMP(sparsity=5).")
+    for name, part in [("update", update), ("replace", replace), *(("callbacks", c) for c in callbacks)]:
+        if part is not None and (isinstance(part, type) or not callable(part)):
+            raise TypeError(f"{name}: {part!r} cannot be called as such; pass an object of the kind.")
+
+
 def _encoder(coder, threads):
     """encode(Y, D, last codes), with the last codes as a warm start for coders that take one."""
     known = inspect.signature(coder.encode).parameters
@@ -183,11 +205,18 @@ def _encoder(coder, threads):
     return encode
 
 
-def _objective(update, Y, D, codes, loss, iteration):
-    total = loss * Y.shape[1]
+def _ridge(update, iteration):
+    """μ of one iteration, as far as the update rule has one."""
     if hasattr(update, "mu_at"):
-        total += update.mu_at(iteration) * float(np.sum(codes.data.astype(float) ** 2))
-    return total + sum(float(regularizer.value(D)) for regularizer in getattr(update, "regularizers", ()))
+        return update.mu_at(iteration)
+    mu = getattr(update, "mu", 0.0)
+    return float(mu) if isinstance(mu, Real) else 0.0
+
+
+def _penalties(update, mu, D, codes):
+    """μ‖X‖² and the regularizers: what the update minimised besides the error."""
+    ridge = mu * float(np.sum(codes.data.astype(float) ** 2))
+    return ridge + sum(float(regularizer.value(D)) for regularizer in getattr(update, "regularizers", ()))
 
 
 def _is_calm(history, loss, tol, replaced):
@@ -197,9 +226,10 @@ def _is_calm(history, loss, tol, replaced):
     return abs(before - loss) <= tol * before
 
 
-def _snapshot(now, rng, history, update, signals):
+def _snapshot(now, best, rng, history, update, signals):
     """Everything that the next iteration reads, for a checkpoint."""
-    return RunState(*now, rng, history.to_dict(), getattr(update, "memory", None), fingerprint(signals))
+    memory = getattr(update, "memory", None)
+    return RunState(*now, rng, history.to_dict(), memory, fingerprint(signals), *best)
 
 
 def _last_codes(encode, Y, D, codes):

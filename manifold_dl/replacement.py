@@ -93,13 +93,19 @@ class ReplaceAtoms:
 
 def _worst_represented(Y, D, support):
     """The signals, and their order by the share of energy that D X leaves over; exact fits left out."""
-    rest = np.array(Y.T, order="C")
+    largest = np.abs(Y).max()
+    if largest == 0:
+        return Y, np.zeros(0, np.intp)
+    # In double precision and in units of the largest entry, so that no square vanishes or overflows.
+    Y, values = Y.astype(float) / largest, np.zeros(len(support.indices))
     if support.values is not None:
-        values = -support.values.astype(Y.dtype)
-        kernels.accumulate(rest, support.indptr, support.indices, values, np.ascontiguousarray(D.T))
+        values = support.values.astype(float) / largest
+    rest = np.array(Y.T, order="C")
+    kernels.accumulate(rest, support.indptr, support.indices, -values, np.ascontiguousarray(D.T, dtype=float))
     energy = np.einsum("mn,mn->n", Y, Y)
     left = np.einsum("nm,nm->n", rest, rest)
     share = np.divide(left, energy, out=np.zeros_like(left), where=energy > 0)
     order = np.argsort(-share, kind="stable")
-    # What rounding leaves of an exact fit is no reason to call a signal badly represented.
-    return Y, order[share[order] > (len(Y) * np.finfo(Y.dtype).eps) ** 2]
+    # Coders solve normal equations, so of an exact fit about half the digits of the residual are left over:
+    # ‖y − Dx‖ ≤ √ε ‖y‖ is no reason to call a signal badly represented.
+    return Y, order[share[order] > np.finfo(D.dtype).eps]

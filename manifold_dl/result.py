@@ -21,7 +21,7 @@ class Reason(enum.Enum):
         return self.value
 
 
-@dataclass
+@dataclass(repr=False, eq=False)  # arrays neither print nor compare well
 class Result:
     """What was learned.
 
@@ -52,6 +52,8 @@ class Result:
             lines.append(f"Loss ‖Y − DX‖²/n: {first:.4g} → {last:.4g}, {self.history.seconds[-1]:.1f} s.")
         lines.append(f"Codes: {self.codes.nnz / n:.2f} atoms a signal.")
         return "\n".join(lines)
+
+    __repr__ = __str__
 
     def plot(self, ax=None):
         """Draw the loss against the iterations."""

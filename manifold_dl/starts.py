@@ -66,6 +66,6 @@ def _cosines(m, n_atoms):
 
 def _cosines_1d(m, n_atoms):
     D = np.cos(np.outer(np.arange(m) + 0.5, np.arange(n_atoms)) * np.pi / n_atoms)
-    if m > 1:
+    if m > 2:  # with two entries all atoms but the first would become ±(1, −1)
         D[:, 1:] -= D[:, 1:].mean(axis=0)
     return D / np.linalg.norm(D, axis=0)

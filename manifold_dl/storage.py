@@ -4,9 +4,12 @@ A file is written under another name and then renamed, so there is never half a 
 name. Loading reads numbers and text; it never executes anything, and it refuses what it does not know.
 """
 
+import contextlib
 import json
+import math
 import os
-import tempfile
+import secrets
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -17,11 +20,13 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl.callbacks import History
+from manifold_dl.inputs import as_dictionary
 from manifold_dl.result import Reason, Result
 
 FORMAT = "manifold_dl"
 VERSION = 1
 MAX_BYTES = 16 * 2**30  # what a file may unpack to, unless the caller allows more
+GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 
 
 @dataclass
@@ -37,6 +42,8 @@ class RunState:
     columns: dict
     memory: float | None
     fingerprint: int
+    best_loss: float  # what Ctrl-C would return
+    best_dictionary: np.ndarray
 
 
 def save(result, path):
@@ -62,46 +69,55 @@ def save(result, path):
 def load(path, max_bytes=MAX_BYTES):
     """Read what `save` wrote, as a `Result`."""
     meta, arrays = read(path, "result", max_bytes)
-    try:
-        reason = Reason[meta["reason"]]
-        return Result(arrays["dictionary"], _arrays_to_codes(arrays), _history(arrays), reason)
-    except (KeyError, ValueError, TypeError, IndexError) as error:
-        raise ValueError(f"{path} is damaged: {error}.") from None
+    with _damage_named(path):
+        D = as_dictionary(arrays["dictionary"])
+        columns = _columns(arrays)
+        history = History(condition="kappa" in columns, coherence="coherence" in columns)
+        history.restore(columns)
+        return Result(D, _arrays_to_codes(arrays, D.shape[1]), history, Reason[meta["reason"]])
 
 
 def save_checkpoint(state, path):
     """Write a `RunState`; called by `Checkpoint`."""
-    arrays = {"dictionary": state.dictionary, **_codes_to_arrays(state.codes)}
+    arrays = {"dictionary": state.dictionary, "best": state.best_dictionary, **_codes_to_arrays(state.codes)}
     arrays |= {f"history/{name}": column for name, column in state.columns.items()}
     meta = {
         "iteration": state.iteration,
         "calm": state.calm,
         "seconds": state.seconds,
-        "memory": state.memory,
+        "memory": None if state.memory is None else float(state.memory),
         "fingerprint": state.fingerprint,
+        "best_loss": state.best_loss,
         "rng": _plain(state.rng.bit_generator.state),
     }
+    if meta["rng"]["bit_generator"] not in GENERATORS:
+        raise ValueError(f"a checkpoint knows {', '.join(GENERATORS)}, not {meta['rng']['bit_generator']}.")
     write(path, "checkpoint", meta, arrays)
 
 
 def load_checkpoint(path, signals, n_atoms):
     """Read a `RunState` and make sure that it belongs to these signals."""
     meta, arrays = read(path, "checkpoint")
-    try:
-        D, codes = arrays["dictionary"], _arrays_to_codes(arrays)
-        kind = getattr(np.random, meta["rng"]["bit_generator"])
-        if not issubclass(kind, np.random.BitGenerator):
-            raise ValueError("it names no random generator")
-        rng = np.random.Generator(kind())
-        rng.bit_generator.state = meta["rng"]
-        columns = {name[8:]: array for name, array in arrays.items() if name.startswith("history/")}
+    with _damage_named(path):
+        D, best = as_dictionary(arrays["dictionary"]), as_dictionary(arrays["best"])
+        if best.shape != D.shape:
+            raise ValueError(f"its dictionaries have shapes {D.shape} and {best.shape}")
         state = RunState(
-            int(meta["iteration"]), D, codes, int(meta["calm"]), float(meta["seconds"]), rng, columns,
-            meta["memory"], meta["fingerprint"],
-        )  # fmt: skip
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError(f"{path} is damaged: {error}.") from None
-    if D.shape != (len(signals), n_atoms) or meta["fingerprint"] != fingerprint(signals):
+            iteration=int(meta["iteration"]),
+            dictionary=D,
+            codes=_arrays_to_codes(arrays, D.shape[1]),
+            calm=int(meta["calm"]),
+            seconds=float(meta["seconds"]),
+            rng=_generator(meta["rng"]),
+            columns=_columns(arrays),
+            memory=None if meta["memory"] is None else float(meta["memory"]),
+            fingerprint=meta["fingerprint"],
+            best_loss=float(meta["best_loss"]),
+            best_dictionary=best,
+        )
+        if state.iteration < 0:
+            raise ValueError(f"it stands at iteration {state.iteration}")
+    if D.shape != (len(signals), n_atoms) or state.fingerprint != fingerprint(signals):
         raise ValueError(
             f"{path} belongs to another run: the signals or n_atoms are not those it was written for."
         )
@@ -119,15 +135,20 @@ def write(path, kind, meta, arrays):
     path = Path(path)
     header = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **meta})
     arrays = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    for name, array in arrays.items():
+        if np.asarray(array).dtype.kind not in "fiu":  # anything else might end up as a pickle
+            raise TypeError(f"{name} has dtype {np.asarray(array).dtype}: only numbers are stored.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to.")
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
+        with open(part, "xb") as file:
+            np.savez_compressed(file, **arrays)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)
+        os.replace(part, path)
     except BaseException:
-        os.unlink(name)
+        part.unlink(missing_ok=True)
         raise
 
 
@@ -136,29 +157,65 @@ def read(path, kind, max_bytes=MAX_BYTES):
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(item.file_size for item in archive.infolist())
-        if size > max_bytes:
-            raise ValueError(
-                f"{path} would unpack to {size} bytes; allow more than max_bytes={max_bytes} if you trust it."
-            )
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        meta = json.loads(arrays.pop("header").tobytes())
-        known = meta["format"] == FORMAT
+            items = archive.infolist() if size <= max_bytes else []
+            arrays = {item.filename.removesuffix(".npy"): _array(archive, item) for item in items}
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {path}.") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError):
-        raise ValueError(f"{path} is truncated or not a file of ours: it cannot be read.") from None
-    except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError, AttributeError):
-        known = False
-    if not known:
+    except (PermissionError, IsADirectoryError):
+        raise  # these say all there is to say
+    except (
+        *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+        *(ValueError, OverflowError, NotImplementedError),
+    ) as error:
+        raise ValueError(f"{path} is truncated or not a file of ours: {error}") from None
+    if size > max_bytes:
+        raise ValueError(
+            f"{path} would unpack to {size} bytes; allow more than max_bytes={max_bytes} if you trust it."
+        )
+    meta = _header(arrays)
+    if meta.get("format") != FORMAT or type(meta.get("version")) is not int:
         raise ValueError(f"{path} was not written by manifold_dl.")
     if meta["version"] > VERSION:
         raise ValueError(
             f"{path} has format version {meta['version']}; this manifold_dl reads up to {VERSION}: update it."
         )
-    if meta["kind"] != kind:
-        raise ValueError(f"{path} holds a {meta['kind']}, not a {kind}.")
+    if meta.get("kind") != kind:
+        raise ValueError(f"{path} holds a {meta.get('kind')}, not a {kind}.")
     return meta, arrays
+
+
+def _array(archive, item):
+    """One array of numbers. NumPy would believe its header and make room for whatever that claims."""
+    if item.flag_bits & 1 or item.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{item.filename} is packed in an unknown way.")
+    with archive.open(item) as file:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError(f"{item.filename} is no array of numbers.")
+        shape, in_columns, dtype = np.lib.format.read_array_header_1_0(file)
+        if dtype.kind not in "fiu":  # object arrays are pickles, which can run anything
+            raise ValueError(f"{item.filename} has dtype {dtype}, and only numbers are read.")
+        data = bytearray(file.read())
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
+        raise ValueError(f"{item.filename} claims the shape {shape}, which is not what it holds.")
+    array = np.frombuffer(data, dtype).reshape(shape, order="F" if in_columns else "C")
+    return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+def _header(arrays):
+    try:
+        meta = json.loads(arrays.pop("header").tobytes())
+    except (KeyError, ValueError, RecursionError):
+        return {}
+    return meta if isinstance(meta, dict) else {}
+
+
+@contextlib.contextmanager
+def _damage_named(path):
+    """Whatever is wrong with a file of ours, say which file."""
+    try:
+        yield
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
 
 
 def _codes_to_arrays(codes):
@@ -171,18 +228,36 @@ def _codes_to_arrays(codes):
     }
 
 
-def _arrays_to_codes(arrays):
-    parts = tuple(arrays[f"codes/{name}"] for name in ("data", "indices", "indptr"))
-    codes = scipy.sparse.csc_array(parts, shape=tuple(int(size) for size in arrays["codes/shape"]))
-    codes.check_format()
+def _arrays_to_codes(arrays, n_atoms):
+    data, indices, indptr, shape = (
+        arrays[f"codes/{name}"] for name in ("data", "indices", "indptr", "shape")
+    )
+    if any(array.dtype.kind != "i" for array in (indices, indptr, shape)) or len(shape) != 2:
+        raise ValueError("its codes have no proper indices")
+    codes = scipy.sparse.csc_array((data, indices, indptr), shape=tuple(shape.tolist()))
+    codes.check_format(full_check=True)
+    if codes.shape[0] != n_atoms or not np.isfinite(data).all():
+        raise ValueError(f"its codes, of shape {codes.shape}, do not belong to {n_atoms} atoms")
     return codes
 
 
-def _history(arrays):
+def _columns(arrays):
     columns = {name[8:]: array for name, array in arrays.items() if name.startswith("history/")}
-    history = History(condition="kappa" in columns, coherence="coherence" in columns)
-    history.restore(columns)
-    return history
+    if len({array.shape for array in columns.values()}) != 1 or columns["iteration"].ndim != 1:
+        raise ValueError("the columns of its history do not match")
+    return columns
+
+
+def _generator(state):
+    """A random generator in a given state, made sure that NumPy will not read outside of it."""
+    name = state["bit_generator"]
+    if name not in GENERATORS:
+        raise ValueError(f"it names no random generator of NumPy, but {name!r}")
+    if not (0 <= state.get("buffer_pos", 0) <= 4 and 0 <= state["state"].get("pos", 0) <= 624):
+        raise ValueError("its random generator stands outside of its own state")
+    generator = np.random.Generator(getattr(np.random, name)())
+    generator.bit_generator.state = state
+    return generator
 
 
 def _plain(value):
