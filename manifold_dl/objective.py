@@ -228,11 +228,9 @@ class Restriction:
         self.atoms, self.directions = atoms, direction * scale[:, None]
         self.base = objective.constant + state.value
         self.follows = objective.fixed_codes is None
-        self.grams = DD, DU, UU = (
-            _inner(atoms, atoms) if state.gram is None else state.gram,
-            _inner(atoms, self.directions),
-            _inner(self.directions, self.directions),
-        )
+        DD = _inner(atoms, atoms) if state.gram is None else state.gram
+        DU, UU = _inner(atoms, self.directions), _inner(self.directions, self.directions)
+        self.grams = DD, DU, np.ascontiguousarray(DU.T), UU
         if self.follows:
             self.products, energy = [], np.zeros((len(atoms), len(atoms)))
             pairs = list(zip(objective.blocks, state.fits, strict=True))

@@ -13,20 +13,18 @@ from numba import njit
 from numba.core import event
 
 from manifold_dl.kernels import reference
-from manifold_dl.kernels.reference import PIVOT_RATIO, Fit, Products, take
+from manifold_dl.kernels.reference import PIVOT_RATIO, Fit, take
 
 # Sums may be reordered so that they vectorise, but NaN and infinity keep their meaning.
 _compile = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
 
 
 def fit(signals, indptr, indices, atoms, gram, mu, keep_factors=True):
-    sizes = np.diff(indptr)
-    n_factors = int(np.sum(sizes * (sizes + 1) // 2)) if keep_factors else 0
+    largest, n_factors = _extent(indptr)
     codes = np.zeros(len(indices), dtype=signals.dtype)
-    factors = np.empty(n_factors, dtype=signals.dtype)
+    factors = np.empty(n_factors if keep_factors else 0, dtype=signals.dtype)
     gradient = np.zeros_like(atoms)
     bad = np.zeros(len(signals), dtype=np.bool_)
-    largest = int(sizes.max(initial=0))
     value = _fit(
         signals, indptr, indices, atoms, gram, float(mu), keep_factors, largest, codes, factors, gradient, bad
     )
@@ -53,7 +51,7 @@ def accumulate(rows, indptr, indices, codes, atoms):
 
 def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction):
     product = np.zeros_like(atoms)
-    largest = int(np.diff(indptr).max(initial=0))
+    largest, _ = _extent(indptr)
     _hessian(
         signals, indptr, indices, atoms, direction, cross, fitted.codes, fitted.factors,
         fitted.deficient, fitted.inverses, largest, product,
@@ -61,15 +59,47 @@ def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction):
     return product
 
 
+# Signals solved side by side, in the lanes of the vector registers. Measured: half as many take half as long
+# again, because the compiler then unrolls the loops over them; twice as many gain nothing.
+LANES = 64
+
+
+class Packs(NamedTuple):
+    """`Products`, with LANES signals whose supports have one size side by side.
+
+    Entry a of the signal in lane w of pack p stands at place[p] + a·LANES + w. Lanes left over carry codes
+    and products of zero, so that they add nothing to anything.
+    """
+
+    signals: np.ndarray  # those that use any atom, by size of their support
+    first: np.ndarray  # where in `signals` each pack begins
+    place: np.ndarray  # where its entries begin
+    indices: np.ndarray
+    codes: np.ndarray
+    at_atoms: np.ndarray
+    at_directions: np.ndarray
+    energy: np.ndarray  # k×k: X Xᵀ
+
+
 def along(signals, indptr, indices, atoms, gram, mu, codes, directions):
-    products = Products(
-        at_atoms=np.empty_like(codes),
-        at_directions=np.empty_like(codes),
+    largest, _ = _extent(indptr)
+    order = np.empty(len(signals), dtype=np.int32)
+    first = np.zeros(len(signals) // LANES + largest + 1, dtype=np.int64)
+    place = np.zeros_like(first)
+    n_packs, n_used = _arrange(indptr, largest, order, first, place)
+    length = int(place[n_packs])
+    packs = Packs(
+        signals=order[:n_used],
+        first=first[: n_packs + 1],
+        place=place[: n_packs + 1],
+        indices=np.zeros(length, dtype=np.int32),
+        codes=np.zeros(length, dtype=codes.dtype),
+        at_atoms=np.zeros(length, dtype=codes.dtype),
+        at_directions=np.zeros(length, dtype=codes.dtype),
         energy=np.zeros((len(atoms), len(atoms))),
-        order=np.argsort(np.diff(indptr), kind="stable").astype(np.int32),
     )
-    _along(signals, indptr, indices, gram, float(mu), codes, directions, *products[:3])
-    return products
+    _along(signals, indptr, indices, gram, float(mu), codes, directions, *packs)
+    return packs
 
 
 class Moved(NamedTuple):
@@ -92,18 +122,17 @@ def move(atoms, directions, angles, t, grams):
 
 def probe(signals, indptr, indices, codes, products, mu, moved, with_slope=True):
     bad = np.zeros(len(signals), dtype=np.bool_)
-    largest = int(np.diff(indptr).max(initial=0))
-    gain, slope = _probe(
-        indptr, indices, products.order, codes, products.at_atoms, products.at_directions, float(mu),
-        moved.gram, moved.gram_rate, moved.cosine, moved.sine, moved.angles, with_slope, largest, bad,
+    gain, slope, n_bad = _probe(
+        *products[:-1], float(mu), moved.gram, moved.gram_rate, moved.cosine, moved.sine, moved.angles,
+        with_slope, bad,
     )  # fmt: skip
-    deficient = np.flatnonzero(bad)
-    if len(deficient):
+    if n_bad:
+        deficient = np.flatnonzero(bad)
         sub_indptr, sub_indices, places = take(indptr, indices, deficient)
         by_hand = reference.move(*moved.by_hand)
         rest = reference.probe(signals[deficient], sub_indptr, sub_indices, codes[places], None, mu, by_hand)
         gain, slope = gain + rest[0], slope + rest[1]
-    return gain, slope, len(deficient)
+    return gain, slope, n_bad
 
 
 @_compile
@@ -216,75 +245,101 @@ def _hessian(
 
 
 @_compile
-def _along(signals, indptr, indices, gram, mu, codes, directions, at_atoms, at_directions, energy):
-    m = signals.shape[1]
-    for j in range(signals.shape[0]):
-        for a in range(indptr[j], indptr[j + 1]):
-            i = indices[a]
-            total = signals.dtype.type(0)
-            for p in range(m):
-                total += directions[i, p] * signals[j, p]
-            at_directions[a] = total
-            xa = float(codes[a])
-            start = mu * xa
-            for b in range(indptr[j], indptr[j + 1]):
-                start += gram[i, indices[b]] * codes[b]
-                energy[i, indices[b]] += xa * codes[b]
-            at_atoms[a] = start
+def _arrange(indptr, largest, order, first, place):
+    """Order the signals by the size of their supports, and cut that order into packs of one size."""
+    rank, pack = 0, 0
+    for s in range(1, largest + 1):
+        lane = 0
+        for j in range(len(indptr) - 1):
+            if indptr[j + 1] - indptr[j] != s:
+                continue
+            if lane == 0:
+                first[pack] = rank
+                pack += 1
+                place[pack] = place[pack - 1] + s * LANES
+            order[rank] = j
+            rank += 1
+            lane = (lane + 1) % LANES
+    first[pack] = rank
+    return pack, rank
 
 
 @_compile
-def _move(DD, DU, UU, cosine, sine, angles, gram, gram_rate):
+def _along(
+    signals, indptr, indices, gram, mu, codes, directions,
+    order, first, place, packed_indices, packed_codes, at_atoms, at_directions, energy,
+):  # fmt: skip
+    m = signals.shape[1]
+    for pack in range(len(first) - 1):
+        for rank in range(first[pack], first[pack + 1]):
+            j = order[rank]
+            target = place[pack] + rank - first[pack]
+            for a in range(indptr[j], indptr[j + 1]):
+                i = indices[a]
+                total = signals.dtype.type(0)
+                for p in range(m):
+                    total += directions[i, p] * signals[j, p]
+                at_directions[target] = total
+                xa = float(codes[a])
+                start = mu * xa
+                for b in range(indptr[j], indptr[j + 1]):
+                    start += gram[i, indices[b]] * codes[b]
+                    energy[i, indices[b]] += xa * codes[b]
+                at_atoms[target] = start
+                packed_codes[target] = codes[a]
+                packed_indices[target] = i
+                target += LANES
+        # The supports in the lanes left over have to be sound: they are that of the first lane.
+        for a in range(place[pack], place[pack + 1], LANES):
+            for w in range(first[pack + 1] - first[pack], LANES):
+                packed_indices[a + w] = packed_indices[a]
+
+
+@_compile
+def _move(DD, DU, UD, UU, cosine, sine, angles, gram, gram_rate):
     k = len(cosine)
     for i in range(k):
         ci, si, wi = cosine[i], sine[i], angles[i]
         for b in range(k):
             cb, sb, wb = cosine[b], sine[b], angles[b]
-            dd, du, ud, uu = DD[i, b], DU[i, b], DU[b, i], UU[i, b]
+            dd, du, ud, uu = DD[i, b], DU[i, b], UD[i, b], UU[i, b]
             at_d, at_u = ci * dd + si * ud, ci * du + si * uu  # d_i(t) against D_b and U_b
             by_d, by_u = ci * ud - si * dd, ci * uu - si * du  # and its velocity, over the angle
             gram[i, b] = at_d * cb + at_u * sb
             gram_rate[i, b] = wi * (by_d * cb + by_u * sb) + wb * (at_u * cb - at_d * sb)
 
 
-LANES = 32  # signals solved side by side, one in each lane of the vector registers
-
-
 @_compile
 def _probe(
-    indptr, indices, order, codes, at_atoms, at_directions, mu, gram, gram_rate, cosine, sine, angles,
-    with_slope, largest, bad,
+    order, first, place, indices, codes, at_atoms, at_directions,
+    mu, gram, gram_rate, cosine, sine, angles, with_slope, bad,
 ):  # fmt: skip
     """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −‖L⁻¹g‖².
 
-    Signals with supports of one size stand next to each other in `order`, so that LANES of them at a
-    time go through the same Cholesky factorisation.
+    The signals of a pack go through the same Cholesky factorisation side by side.
     """
+    largest = 0
+    for pack in range(len(first) - 1):
+        largest = max(largest, (place[pack + 1] - place[pack]) // LANES)
     L = np.empty((largest, largest, LANES))
-    x0, g, rate = np.empty((largest, LANES)), np.empty((largest, LANES)), np.empty((largest, LANES))
-    atom = np.empty((largest, LANES), dtype=np.int64)
-    begin = np.empty(LANES, dtype=np.int64)
-    entry, top, counted = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    g, rate = np.empty((largest, LANES)), np.empty((largest, LANES))
+    entry, top, broken = np.empty(LANES), np.empty(LANES), np.zeros(LANES, dtype=np.bool_)
     gains, slopes = np.zeros(LANES), np.zeros(LANES)
-    k, n = len(gram), len(order)
-    G, dG = gram.ravel(), gram_rate.ravel()
-    first = 0
-    while first < n:
-        s = indptr[order[first] + 1] - indptr[order[first]]
-        for w in range(LANES):  # lanes left over repeat the first signal and are not counted
-            j = order[min(first + w, n - 1)]
-            fits = first + w < n and indptr[j + 1] - indptr[j] == s
-            begin[w] = indptr[j] if fits else begin[0]
-            counted[w] = 1.0 if fits else 0.0
+    G, dG, k = gram.ravel(), gram_rate.ravel(), len(gram)
+    diagonal = np.diag(gram) + mu
+    n_bad = 0
+    for pack in range(len(first) - 1):
+        begin, end = place[pack], place[pack + 1]
+        s = (end - begin) // LANES
+        atom, x0 = indices[begin:end].reshape(s, LANES), codes[begin:end].reshape(s, LANES)
+        by, bu = at_atoms[begin:end].reshape(s, LANES), at_directions[begin:end].reshape(s, LANES)
+        for w in range(LANES):
             top[w] = 0.0
         for a in range(s):
             for w in range(LANES):
-                place = begin[w] + a
-                i = indices[place]
-                atom[a, w] = i
-                x0[a, w] = codes[place]
-                g[a, w] = cosine[i] * at_atoms[place] + sine[i] * at_directions[place]
-                rate[a, w] = angles[i] * (cosine[i] * at_directions[place] - sine[i] * at_atoms[place])
+                i = atom[a, w]
+                g[a, w] = cosine[i] * by[a, w] + sine[i] * bu[a, w]
+        any_broken = False
         for a in range(s):
             for b in range(a):
                 for w in range(LANES):
@@ -297,35 +352,41 @@ def _probe(
                 for w in range(LANES):
                     L[a, b, w] = entry[w] * L[b, b, w]
             for w in range(LANES):
-                entry[w] = G[(k + 1) * atom[a, w]] + mu
+                entry[w] = diagonal[atom[a, w]]
                 g[a, w] -= entry[w] * x0[a, w]
                 top[w] = max(top[w], entry[w])
             for l in range(a):
                 for w in range(LANES):
                     entry[w] -= L[a, l, w] * L[a, l, w]
-            broken = 0
+            n_broken = 0
             for w in range(LANES):
-                broken += 0 if entry[w] > PIVOT_RATIO * top[w] else 1
-            if broken:
+                n_broken += 0 if entry[w] > PIVOT_RATIO * top[w] else 1
+            if n_broken:
+                any_broken = True
                 for w in range(LANES):
                     if not entry[w] > PIVOT_RATIO * top[w]:
                         entry[w] = 1.0
-                        if counted[w] > 0.0:
-                            counted[w] = -1.0
-                            bad[order[first + w]] = True
+                        broken[w] = True
             for w in range(LANES):
                 L[a, a, w] = 1.0 / np.sqrt(entry[w])
-        done = 0
-        for w in range(LANES):
-            done += 1 if counted[w] != 0.0 else 0
-            counted[w] = max(counted[w], 0.0)
+        if any_broken:  # they are left to the reference: nothing here may come of them
+            for w in range(LANES):
+                if broken[w]:
+                    broken[w] = False
+                    for a in range(s):
+                        g[a, w] = 0.0
+                        for b in range(a):
+                            L[a, b, w] = 0.0
+                    if first[pack] + w < first[pack + 1]:
+                        bad[order[first[pack] + w]] = True
+                        n_bad += 1
         for a in range(s):
             for l in range(a):
                 for w in range(LANES):
                     g[a, w] -= L[a, l, w] * g[l, w]
             for w in range(LANES):
                 g[a, w] *= L[a, a, w]
-                gains[w] -= counted[w] * g[a, w] * g[a, w]
+                gains[w] -= g[a, w] * g[a, w]
         if with_slope:
             for a in range(s - 1, -1, -1):
                 for l in range(a + 1, s):
@@ -335,17 +396,29 @@ def _probe(
                     g[a, w] *= L[a, a, w]
             for a in range(s):
                 for w in range(LANES):
-                    slopes[w] -= counted[w] * 2.0 * rate[a, w] * g[a, w]
+                    i = atom[a, w]
+                    turn = angles[i] * (cosine[i] * bu[a, w] - sine[i] * by[a, w])
+                    slopes[w] -= 2.0 * turn * g[a, w]
                     rate[a, w] = 2.0 * x0[a, w] + g[a, w]
                 for b in range(a):  # dG has a zero diagonal: the atoms keep their norms
                     for w in range(LANES):
                         turn = dG[k * atom[a, w] + atom[b, w]]
-                        slopes[w] += counted[w] * turn * (rate[a, w] * g[b, w] + rate[b, w] * g[a, w])
-        first += done
-    return gains.sum(), slopes.sum()
+                        slopes[w] += turn * (rate[a, w] * g[b, w] + rate[b, w] * g[a, w])
+    return gains.sum(), slopes.sum(), n_bad
 
 
 # The small pieces: inlined by the compiler into the kernels above. The diagonal of L holds 1/L_aa.
+
+
+@_compile
+def _extent(indptr):
+    """The size of the largest support, and the number of entries in all Cholesky factors."""
+    largest, n_factors = 0, 0
+    for j in range(len(indptr) - 1):
+        s = indptr[j + 1] - indptr[j]
+        largest = max(largest, s)
+        n_factors += s * (s + 1) // 2
+    return largest, n_factors
 
 
 @_compile

@@ -93,7 +93,6 @@ class Products(NamedTuple):
     at_atoms: np.ndarray  # nnz: A y
     at_directions: np.ndarray  # nnz: U y
     energy: np.ndarray  # k×k: X Xᵀ
-    order: np.ndarray | None  # the signals by size of their support, where that helps
 
 
 def along(signals, indptr, indices, atoms, gram, mu, codes, directions):
@@ -105,14 +104,14 @@ def along(signals, indptr, indices, atoms, gram, mu, codes, directions):
         at_atoms[places] = np.einsum("csm,cm->cs", atoms[I], y)
         at_directions[places] = np.einsum("csm,cm->cs", directions[I], y)
         np.add.at(energy, (I[:, :, None], I[:, None, :]), (x[:, :, None] * x[:, None, :]).astype(float))
-    return Products(at_atoms, at_directions, energy, None)
+    return Products(at_atoms, at_directions, energy)
 
 
 def move(atoms, directions, angles, t, grams):
     """The atoms D(t) = D cos θt + U sin θt and their velocities.
 
     The compiled kernels never form them: they need only inner products, which follow from `grams`,
-    the products DᵀD, DᵀU and UᵀU. So their cost does not see m.
+    the products DᵀD, DᵀU, UᵀD and UᵀU. So their cost does not see m.
     """
     c, s = np.cos(angles * t)[:, None], np.sin(angles * t)[:, None]
     return atoms * c + directions * s, angles[:, None] * (directions * c - atoms * s)
