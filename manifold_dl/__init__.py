@@ -25,6 +25,7 @@ __all__ = [
     "GoldenSection",
     "History",
     "LeadingSingularVector",
+    "ManifoldDictionaryLearning",  # noqa: F405 - not there until it is asked for
     "Progress",
     "Reason",
     "ReplaceAtoms",
@@ -43,3 +44,16 @@ __all__ = [
     "update_problem",
     *_coders,
 ]
+
+
+def __getattr__(name):
+    """The estimator is loaded when it is asked for: scikit-learn takes a second that others need not wait."""
+    if name == "ManifoldDictionaryLearning":
+        from manifold_dl.estimator import ManifoldDictionaryLearning
+
+        return ManifoldDictionaryLearning
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,336 @@
+"""The scikit-learn face of dictionary learning: samples and atoms in rows.
+
+This is the one place that transposes. A C-ordered n×m array of samples is, read by columns, the m×n matrix of
+signals that everything else works with, so nothing is copied.
+"""
+
+import copy
+import warnings
+from dataclasses import fields, is_dataclass, replace
+from numbers import Integral
+
+import joblib
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from manifold_dl.blocks import using_threads
+from manifold_dl.callbacks import History, Progress
+from manifold_dl.coders import OMP
+from manifold_dl.learn import learn_dictionary, squared_error
+from manifold_dl.result import Reason
+from manifold_dl.starts import initial_dictionary
+from manifold_dl.streaming import Evidence, absorb
+from manifold_dl.updates import SimCO
+
+FLOATS = (np.float64, np.float32)
+
+
+class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Dictionary learning as a scikit-learn transformer: samples ≈ codes @ components_.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        The number of atoms; by default as many as there are features.
+    coder : SparseCoder, optional
+        By default `OMP` with a tenth as many atoms a sample as there are features, and at least one.
+    update : DictionaryUpdate, optional
+        By default `SimCO()`.
+    max_iter : int
+        Outer iterations of `fit`.
+    init : "data", "random", "dct" or array (n_components, n_features)
+    tol : float
+        Stop when the loss has changed by less than this share in each of three iterations.
+    random_state : int, RandomState, Generator or None
+        None draws fresh randomness; NumPy's global generator is neither read nor changed.
+    n_jobs : int, optional
+        Threads, counted as scikit-learn does: None is one, -1 all processors. The result is the same bit by
+        bit for any number.
+    callbacks : sequence of Callback
+        Called after every iteration of `fit`.
+    verbose : bool
+        Show a progress bar.
+
+    Attributes
+    ----------
+    components_ : array (n_components, n_features)
+        The atoms, each of norm 1.
+    n_iter_ : int
+        Outer iterations, or batches of `partial_fit`.
+    history_ : History
+        Loss, objective, time and evaluations of each of them.
+    reason_ : Reason
+        Why `fit` ended.
+    n_samples_seen_ : int
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if the samples came with names.
+
+    Notes
+    -----
+    The fields of the parts are parameters too, at any depth: ``set_params(coder__sparsity=3,
+    update__schedule__size=8)``, and likewise in `GridSearchCV`.
+
+    See Also
+    --------
+    learn_dictionary : the same with signals in columns, sparse codes and more control.
+
+    Examples
+    --------
+    >>> from manifold_dl import OMP, datasets
+    >>> rows = datasets.synthetic(16, 32, 500, sparsity=3, rng=0).signals.T
+    >>> model = ManifoldDictionaryLearning(32, coder=OMP(sparsity=3), random_state=0)
+    >>> codes = model.fit_transform(rows)
+    >>> codes.shape, model.components_.shape
+    ((500, 32), (32, 16))
+    >>> model.score(rows) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        coder=None,
+        update=None,
+        max_iter=50,
+        init="data",
+        tol=1e-6,
+        random_state=None,
+        n_jobs=None,
+        callbacks=(),
+        verbose=False,
+    ):
+        self.n_components = n_components
+        self.coder = coder
+        self.update = update
+        self.max_iter = max_iter
+        self.init = init
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    def fit(self, X, y=None):
+        """Learn the dictionary of the samples X (n_samples, n_features); y is ignored."""
+        self._learn(X)
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Learn the dictionary of the samples and return their codes, without coding them once more."""
+        return _dense(self._learn(X).codes)
+
+    def partial_fit(self, X, y=None):
+        """Learn from one more batch of samples.
+
+        The batch is coded, one stage of the update runs on it, and every atom moves towards the result by the
+        share that the batch has in all the atom's evidence. Old samples are forgotten: one that was seen as
+        number N weighs (N / n_samples_seen_)¹⁰, so about the newest eleventh of the stream counts
+        (`streaming.absorb` has the formula and the measurements behind it). It goes on from where `fit`, or
+        the last batch, ended; the first batch also provides the start. `history_` gets the loss of the batch
+        before the dictionary saw it. `callbacks`, `max_iter` and `tol` play no role, and no atom is replaced.
+        Atoms move one by one along great circles, so manifolds that tie atoms to each other, such as Stiefel,
+        are left.
+        """
+        first = not hasattr(self, "components_")
+        signals = self._signals(X, reset=first)
+        if first:
+            self._rng = _generator(self.random_state)
+            dictionary = self._start(signals, self._rng)
+            self._evidence, self.history_, self.n_iter_ = (
+                Evidence(np.zeros(dictionary.shape[1])),
+                History(),
+                0,
+            )
+        else:
+            dictionary = self.components_.T
+        with self._threads():
+            dictionary, self._evidence, step = absorb(
+                signals,
+                dictionary.astype(signals.dtype, copy=False),
+                self._evidence,
+                self._coder(dictionary.shape),
+                self._update(),
+                iteration=self.n_iter_,
+                rng=self._rng,
+            )
+        before = self.history_.seconds[-1] if len(self.history_) else 0.0
+        self.history_(replace(step, seconds=before + step.seconds))
+        self.n_iter_ += 1
+        self._remember(dictionary)
+        return self
+
+    def transform(self, X):
+        """The codes of samples, dense (n_samples, n_components)."""
+        check_is_fitted(self)
+        return _dense(self._encode(self._signals(X, reset=False)))
+
+    def inverse_transform(self, X):
+        """The samples that codes X (n_samples, n_components), dense or sparse, stand for."""
+        check_is_fitted(self)
+        codes = check_array(X, accept_sparse=("csr", "csc"), dtype=FLOATS)
+        if codes.shape[1] != len(self.components_):
+            raise ValueError(
+                f"X has {codes.shape[1]} columns, but there are {len(self.components_)} components: "
+                "give the codes that transform returns."
+            )
+        return codes @ self.components_.astype(codes.dtype, copy=False)
+
+    def score(self, X, y=None):
+        """The share of the samples' energy that their codes represent: 1 − ‖X − codes @ components_‖²/‖X‖².
+
+        1 is perfect, 0 is what codes of zero achieve. Nothing is centred, since the model has no mean.
+        """
+        check_is_fitted(self)
+        signals = self._signals(X, reset=False)
+        # In units of the largest entry, so that no square vanishes or overflows.
+        unit = float(np.abs(signals).max())
+        if unit == 0:
+            return 1.0
+        codes = self._encode(signals)
+        codes.data = codes.data / unit
+        scaled = (signals / unit).astype(float)
+        return 1 - squared_error(scaled, self.components_.T.astype(float), codes) / float(np.sum(scaled**2))
+
+    def get_params(self, deep=True):
+        """The parameters; with `deep` also the fields of the parts, as in ``coder__sparsity``."""
+        params = super().get_params(deep=deep)
+        if deep:
+            for name in self._get_param_names():
+                params |= {f"{name}__{field}": value for field, value in _nested(getattr(self, name))}
+        return params
+
+    def set_params(self, **params):
+        """Set parameters, or fields of the parts, as in ``coder__sparsity``."""
+        super().set_params(**{key: value for key, value in params.items() if "__" not in key})
+        changes = {}
+        for key, value in params.items():
+            name, _, field = key.partition("__")
+            if field and name not in self._get_param_names():
+                super().set_params(**{key: value})  # refuses it
+            if field:
+                changes.setdefault(name, {})[field] = value
+        for name, fields_of_part in changes.items():
+            setattr(self, name, _changed(getattr(self, name), fields_of_part, name))
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def _learn(self, X):
+        signals = self._signals(X, reset=True)
+        rng = _generator(self.random_state)
+        start = self._start(signals, rng)
+        result = learn_dictionary(
+            signals,
+            start.shape[1],
+            coder=self._coder(start.shape),
+            update=self._update(),
+            max_iter=self.max_iter,
+            init=start,
+            tol=self.tol,
+            rng=rng,
+            callbacks=[*self.callbacks, *([Progress()] if self.verbose else [])],
+            threads=joblib.effective_n_jobs(self.n_jobs),
+        )
+        if result.reason is Reason.INTERRUPTED:
+            warnings.warn(str(result.reason), stacklevel=3)
+        energy = np.asarray(result.codes.multiply(result.codes).sum(axis=1), dtype=float).ravel()
+        self._rng, self._evidence = rng, Evidence(energy, signals.shape[1])
+        self.history_, self.reason_, self.n_iter_ = result.history, result.reason, result.n_iter
+        self._remember(result.dictionary)
+        return result
+
+    def _remember(self, dictionary):
+        self.components_ = np.ascontiguousarray(dictionary.T)
+        self.n_samples_seen_ = self._evidence.seen
+
+    def _signals(self, X, reset):
+        """The checked samples in columns: a view, where they are C-ordered floats."""
+        X = validate_data(self, X, reset=reset, dtype=FLOATS, order="C")
+        if X.shape[1] < 2:
+            raise ValueError("n_features=1: with a single feature the only unit atoms are +1 and -1.")
+        return X.T
+
+    def _start(self, signals, rng):
+        init, m = self.init, len(signals)
+        if not isinstance(init, str):
+            init = check_array(init, dtype=FLOATS, input_name="init").T
+            n_atoms = init.shape[1] if self.n_components is None else self.n_components
+        else:
+            n_atoms = m if self.n_components is None else self.n_components
+        if isinstance(n_atoms, bool) or not isinstance(n_atoms, Integral) or n_atoms < 1:
+            raise ValueError(f"n_components={n_atoms!r}: give a whole number of at least 1.")
+        if not isinstance(init, str) and init.shape != (m, n_atoms):
+            raise ValueError(
+                f"init has shape {init.T.shape}; (n_components, n_features) = ({n_atoms}, {m}) is needed."
+            )
+        return initial_dictionary(signals, int(n_atoms), init, rng)
+
+    def _coder(self, shape):
+        if self.coder is not None:
+            return self.coder
+        m, d = shape
+        return OMP(sparsity=min(max(m // 10, 1), d))  # scikit-learn's default for OMP, too
+
+    def _update(self):
+        # A copy, because optimizers keep their state to themselves and models may share one across threads.
+        return SimCO() if self.update is None else copy.deepcopy(self.update)
+
+    def _encode(self, signals):
+        dictionary = self.components_.T
+        with self._threads():
+            return self._coder(dictionary.shape).encode(signals, dictionary)
+
+    def _threads(self):
+        return using_threads(joblib.effective_n_jobs(self.n_jobs))
+
+
+def _dense(codes):
+    return np.ascontiguousarray(codes.toarray().T)
+
+
+def _generator(random_state):
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    return np.random.default_rng(random_state)
+
+
+def _nested(part):
+    """Names and values of a component's fields, those of its components included."""
+    if is_dataclass(part) and not isinstance(part, type):
+        for field in fields(part):
+            if field.init:
+                value = getattr(part, field.name)
+                yield field.name, value
+                yield from ((f"{field.name}__{name}", inner) for name, inner in _nested(value))
+
+
+def _changed(part, changes, name):
+    """The component with some fields changed; a new one, since components are frozen."""
+    if hasattr(part, "set_params"):
+        return part.set_params(**changes)
+    known = [field for field, _ in _nested(part) if "__" not in field]
+    whole, inside = {}, {}
+    for key, value in changes.items():
+        field, _, rest = key.partition("__")
+        if field not in known:
+            has = f"has {', '.join(known)}" if known else f"has no such field; set {name} itself first"
+            raise ValueError(f"Invalid parameter {name}__{key}: {name}={part!r} {has}.")
+        if rest:
+            inside.setdefault(field, {})[rest] = value
+        else:
+            whole[field] = value
+    part = replace(part, **whole)
+    deeper = {
+        field: _changed(getattr(part, field), inner, f"{name}__{field}") for field, inner in inside.items()
+    }
+    return replace(part, **deeper)
