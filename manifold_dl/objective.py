@@ -147,15 +147,22 @@ class Objective:
     def _state(self, point, with_factors=False):
         """The work done at `point`, from memory if it is one of the last points."""
         atoms = self._rows(point)
-        for known in self._states:
-            # By value, not by identity: a caller may have changed the array in place.
-            if np.array_equal(known.atoms, atoms) and (known.has_factors or not with_factors):
-                # To the front, so that a trust region may be refused twice without losing its centre.
-                self._states = [known, *(state for state in self._states if state is not known)]
-                return known
-        state = self._compute(atoms)
-        self._states = [state, *self._states[: 1 if self._wants_hessian else 0]]
+        state = self._remembered(atoms, with_factors)
+        if state is None:
+            # A trust region may come back to the point before; a line search does not, and its codes go now.
+            self._states = self._states[: 1 if self._wants_hessian else 0]
+            state = self._compute(atoms)
+            self._states.insert(0, state)
         return state
+
+    def _remembered(self, atoms, with_factors):
+        for place, state in enumerate(self._states):
+            # By value, not by identity: a caller may have changed the array in place.
+            if np.array_equal(state.atoms, atoms) and (state.has_factors or not with_factors):
+                # To the front, so that a trust region may be refused twice without losing its centre.
+                self._states.insert(0, self._states.pop(place))
+                return state
+        return None
 
     def _compute(self, atoms):
         self.counts.value += 1
@@ -221,7 +228,7 @@ class Restriction:
     """
 
     def __init__(self, objective, state, direction):
-        self.objective, self.state = objective, state
+        self.objective = objective
         atoms, direction = state.atoms.astype(float), direction.astype(float)
         self.angles = np.sqrt(np.einsum("km,km->k", direction, direction))
         scale = np.divide(1.0, self.angles, out=np.zeros_like(self.angles), where=self.angles > 0)
@@ -233,13 +240,19 @@ class Restriction:
         self.grams = DD, DU, np.ascontiguousarray(DU.T), UU
         if self.follows:
             self.products, energy = [], np.zeros((len(atoms), len(atoms)))
+            U = self.directions.astype(objective.dtype, copy=False)
+
+            def products_with(pair):
+                block, fit = pair
+                return kernels.along(*block.data, state.atoms, state.gram, objective.mu, fit.codes, U)
+
             pairs = list(zip(objective.blocks, state.fits, strict=True))
-            for part in map_in_order(self._products_with, pairs, objective.threads):
+            for part in map_in_order(products_with, pairs, objective.threads):
                 energy += part.energy
                 self.products.append(part._replace(energy=None))
         else:
             energy = objective.fixed_energy.astype(float)
-        self._quadratic = energy * DD, energy * DU, energy * UU
+        self._quadratic = energy * DU, energy * UU, np.multiply(energy, DD, out=energy)
         self._linear = tuple(
             np.einsum("km,km->k", state.gradient, rows, dtype=float) for rows in (atoms, self.directions)
         )
@@ -275,7 +288,7 @@ class Restriction:
         angle = self.angles * t
         lag, sine = 2 * np.sin(angle / 2) ** 2, np.sin(angle)
         lag_rate, sine_rate = self.angles * sine, self.angles * np.cos(angle)
-        (A, B, C), (at_atoms, at_directions) = self._quadratic, self._linear
+        (B, C, A), (at_atoms, at_directions) = self._quadratic, self._linear
         by_lag, by_sine = A @ lag - B @ sine, C @ sine - lag @ B
         value = self.base + lag @ (by_lag - at_atoms) + sine @ (by_sine + at_directions)
         slope = lag_rate @ (2 * by_lag - at_atoms) + sine_rate @ (2 * by_sine + at_directions)
@@ -285,20 +298,15 @@ class Restriction:
         moved = kernels.move(self.atoms, self.directions, self.angles, t, self.grams)
         mu = self.objective.mu
 
-        def one(item):
-            block, fit, products = item
-            return kernels.probe(*block.data, fit.codes, products, mu, moved, with_slope)
+        def one(pair):
+            block, products = pair
+            return kernels.probe(*block.data, products, mu, moved, with_slope)
 
         gain = slope = 0.0
-        items = list(zip(self.objective.blocks, self.state.fits, self.products, strict=True))
-        for part in map_in_order(one, items, self.objective.threads):
+        pairs = list(zip(self.objective.blocks, self.products, strict=True))
+        for part in map_in_order(one, pairs, self.objective.threads):
             gain, slope = gain + part[0], slope + part[1]
         return gain, slope
-
-    def _products_with(self, pair):
-        (block, fit), state, objective = pair, self.state, self.objective
-        directions = self.directions.astype(objective.dtype, copy=False)
-        return kernels.along(*block.data, state.atoms, state.gram, objective.mu, fit.codes, directions)
 
 
 def _inner(atoms, others):

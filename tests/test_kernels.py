@@ -56,7 +56,7 @@ class Case:
         products = kernels.along(*self.data, self.atoms, self.gram, mu, codes, units)
         D, U = self.atoms.astype(float), self.units
         moved = kernels.move(D, U, self.angles, t, (D @ D.T, D @ U.T, U @ D.T, U @ U.T))
-        return kernels.probe(*self.data, codes, products, mu, moved, with_slope)
+        return kernels.probe(*self.data, products, mu, moved, with_slope)
 
 
 def unit_rows(array):
@@ -280,7 +280,7 @@ def test_nothing_to_do(kernels):
     products = kernels.along(*data, atoms, atoms @ atoms.T, 0.0, fit.codes, atoms)
     grams = (atoms @ atoms.T,) * 4
     moved = kernels.move(atoms, atoms, np.ones(2), 0.5, grams)
-    assert kernels.probe(*data, fit.codes, products, 0.0, moved) == (0.0, 0.0, 0)
+    assert kernels.probe(*data, products, 0.0, moved) == (0.0, 0.0, 0)
 
 
 # Supports without full rank at μ = 0
@@ -356,7 +356,7 @@ def test_broken_supports_agree_everywhere(name):
         product = kernels.hessian(*data, atoms, cross, 0.0, fit, direction)
         products = kernels.along(*data, atoms, atoms @ atoms.T, 0.0, fit.codes, U)
         moved = kernels.move(atoms, U, angles, 0.0, grams)
-        results.append((fit.value, product, kernels.probe(*data, fit.codes, products, 0.0, moved)))
+        results.append((fit.value, product, kernels.probe(*data, products, 0.0, moved)))
     (value, product, probe), (expected_value, expected_product, expected_probe) = results
     assert value == pytest.approx(expected_value, rel=1e-12)
     # Both use the same pseudo-inverse; its entries reach 1e10 for the nearly collinear ones.

@@ -13,7 +13,7 @@ from numba import njit
 from numba.core import event
 
 from manifold_dl.kernels import reference
-from manifold_dl.kernels.reference import PIVOT_RATIO, Fit, take
+from manifold_dl.kernels.reference import PIVOT_RATIO, Fit, Products, take
 
 # Sums may be reordered so that they vectorise, but NaN and infinity keep their meaning.
 _compile = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
@@ -65,7 +65,7 @@ LANES = 64
 
 
 class Packs(NamedTuple):
-    """`Products`, with LANES signals whose supports have one size side by side.
+    """The `Products` packed, with LANES signals whose supports have one size side by side.
 
     Entry a of the signal in lane w of pack p stands at place[p] + a·LANES + w. Lanes left over carry codes
     and products of zero, so that they add nothing to anything.
@@ -120,19 +120,27 @@ def move(atoms, directions, angles, t, grams):
     return Moved(gram, gram_rate, cosine, sine, angles, (atoms, directions, angles, t, grams))
 
 
-def probe(signals, indptr, indices, codes, products, mu, moved, with_slope=True):
-    bad = np.zeros(len(signals), dtype=np.bool_)
+def probe(signals, indptr, indices, products, mu, moved, with_slope=True):
+    bad = np.zeros(len(products.signals), dtype=np.bool_)
     gain, slope, n_bad = _probe(
-        *products[:-1], float(mu), moved.gram, moved.gram_rate, moved.cosine, moved.sine, moved.angles,
+        *products[1:-1], float(mu), moved.gram, moved.gram_rate, moved.cosine, moved.sine, moved.angles,
         with_slope, bad,
     )  # fmt: skip
     if n_bad:
-        deficient = np.flatnonzero(bad)
-        sub_indptr, sub_indices, places = take(indptr, indices, deficient)
-        by_hand = reference.move(*moved.by_hand)
-        rest = reference.probe(signals[deficient], sub_indptr, sub_indices, codes[places], None, mu, by_hand)
+        deficient, codes = _unpack(products, np.flatnonzero(bad))
+        sub_indptr, sub_indices, _ = take(indptr, indices, deficient)
+        start, by_hand = Products(codes, None, None, None), reference.move(*moved.by_hand)
+        rest = reference.probe(signals[deficient], sub_indptr, sub_indices, start, mu, by_hand)
         gain, slope = gain + rest[0], slope + rest[1]
     return gain, slope, n_bad
+
+
+def _unpack(packs, ranks):
+    """Some of the signals of `packs`, with their codes one after the other."""
+    inside = np.searchsorted(packs.first, ranks, side="right") - 1
+    begins, ends = packs.place[inside] + ranks - packs.first[inside], packs.place[inside + 1]
+    codes = [packs.codes[begin:end:LANES] for begin, end in zip(begins, ends, strict=True)]
+    return packs.signals[ranks], np.concatenate(codes)
 
 
 @_compile
@@ -311,7 +319,7 @@ def _move(DD, DU, UD, UU, cosine, sine, angles, gram, gram_rate):
 
 @_compile
 def _probe(
-    order, first, place, indices, codes, at_atoms, at_directions,
+    first, place, indices, codes, at_atoms, at_directions,
     mu, gram, gram_rate, cosine, sine, angles, with_slope, bad,
 ):  # fmt: skip
     """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −‖L⁻¹g‖².
@@ -378,7 +386,7 @@ def _probe(
                         for b in range(a):
                             L[a, b, w] = 0.0
                     if first[pack] + w < first[pack + 1]:
-                        bad[order[first[pack] + w]] = True
+                        bad[first[pack] + w] = True
                         n_bad += 1
         for a in range(s):
             for l in range(a):

@@ -90,6 +90,7 @@ def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction):
 class Products(NamedTuple):
     """What a search along a geodesic needs of the signals, computed once per search."""
 
+    codes: np.ndarray  # nnz: x₀, the codes at the start
     at_atoms: np.ndarray  # nnz: A y
     at_directions: np.ndarray  # nnz: U y
     energy: np.ndarray  # k×k: X Xᵀ
@@ -104,7 +105,7 @@ def along(signals, indptr, indices, atoms, gram, mu, codes, directions):
         at_atoms[places] = np.einsum("csm,cm->cs", atoms[I], y)
         at_directions[places] = np.einsum("csm,cm->cs", directions[I], y)
         np.add.at(energy, (I[:, :, None], I[:, None, :]), (x[:, :, None] * x[:, None, :]).astype(float))
-    return Products(at_atoms, at_directions, energy)
+    return Products(codes, at_atoms, at_directions, energy)
 
 
 def move(atoms, directions, angles, t, grams):
@@ -117,7 +118,7 @@ def move(atoms, directions, angles, t, grams):
     return atoms * c + directions * s, angles[:, None] * (directions * c - atoms * s)
 
 
-def probe(signals, indptr, indices, codes, products, mu, moved, with_slope=True):
+def probe(signals, indptr, indices, products, mu, moved, with_slope=True):
     """What re-solving for the codes gains, at the moved atoms, over keeping those of the start.
 
     Returns Σ f(x) − f(x₀) ≤ 0, its derivative in t, and the number of rank-deficient signals. The part
@@ -126,7 +127,8 @@ def probe(signals, indptr, indices, codes, products, mu, moved, with_slope=True)
     D, velocity = moved
     gain, slope, n_deficient = 0.0, 0.0, 0
     for columns, places in groups(indptr):
-        A, dA, y, x0 = D[indices[places]], velocity[indices[places]], signals[columns], codes[places]
+        A, dA = D[indices[places]], velocity[indices[places]]
+        y, x0 = signals[columns], products.codes[places]
         x, _, pivots = solve(A, y, mu)
         r, r0 = (y - np.einsum("cs,csm->cm", z, A) for z in (x, x0))
         gain += np.sum(r**2 - r0**2, dtype=float) + mu * np.sum(x**2 - x0**2, dtype=float)
