@@ -1,4 +1,4 @@
-"""L-BFGS: known minima on several manifolds, and how a run ends, counts and logs."""
+"""L-BFGS: known minima on several manifolds, how a run ends, counts and logs; and the singular vector."""
 
 import autograd.numpy as anp
 import numpy as np
@@ -8,8 +8,12 @@ from pymanopt.manifolds import Euclidean, Grassmann, Oblique, Product, Sphere, S
 from pymanopt.optimizers import TrustRegions
 from pymanopt.optimizers.line_search import AdaptiveLineSearcher, BackTrackingLineSearcher
 
+from manifold_dl.datasets import synthetic
 from manifold_dl.line_search import GeodesicSearch
-from manifold_dl.optimizers import LBFGS
+from manifold_dl.manifolds import Lines, Spheres
+from manifold_dl.optimizers import LBFGS, LeadingSingularVector
+from manifold_dl.problem import update_problem
+from manifold_dl.regularizers import Coherence
 
 
 def autograd_problem(manifold, cost, **kwargs):
@@ -380,3 +384,146 @@ class TestNotFinite:
         result = silent(line_searcher=Reckless()).run(problem, initial_point=x)
         assert result.point is x
         assert "cost or gradient not finite after 0 iterations" in result.stopping_criterion
+
+
+class TestDictionaryUpdate:
+    """The minimum of Pymanopt's trust region, on the problem that this optimizer is here for."""
+
+    @pytest.mark.parametrize("mu", [0.0, 0.1])
+    @pytest.mark.parametrize("n", [60, 150, 300])
+    def test_reaches_the_minimum_of_the_trust_region(self, n, mu):
+        rng = np.random.default_rng(n)
+        true, X, Y = synthetic(16, 32, n, sparsity=4, snr_db=20, rng=rng)
+        problem = update_problem(Y, X.astype(bool), mu=mu)
+        # There are many minima, and from afar two methods may end in two of them: begin near the truth.
+        D = problem.manifold.retraction(true, 0.05 * rng.standard_normal(true.shape))
+        ours = silent(min_gradient_norm=1e-6).run(problem, initial_point=D)
+        theirs = TrustRegions(verbosity=0, min_gradient_norm=1e-6).run(problem, initial_point=D)
+        # What is left of the cost is the square of the gradient norm over the curvature, far less than 1e-8.
+        assert ours.cost == pytest.approx(theirs.cost, rel=1e-8)
+        # Rounding of a cost of about 100 hides what a gradient of 1e-6 promises: the search ends earlier.
+        assert ours.gradient_norm < 1e-5
+        assert problem.manifold.dist(ours.point, theirs.point) < 1e-4
+
+    def test_the_restriction_to_a_geodesic_is_used(self):
+        _, X, Y = synthetic(16, 32, 60, sparsity=4, rng=0)
+        problem = update_problem(Y, X.astype(bool), mu=0.1)
+        result = silent(max_iterations=5).run(problem, initial_point=problem.manifold.random_point(0))
+        assert problem.counts.probe >= 5
+        # One value at the start, and one at every point accepted: none for a probe.
+        assert problem.counts.value == result.iterations + 1
+
+
+def dominant_subspace_on_stiefel():
+    A = symmetric(20, seed=5)
+    A = A @ A
+    return A, lambda X: -anp.sum(X * (A @ X))
+
+
+def test_dominant_subspace_on_stiefel():
+    A, cost = dominant_subspace_on_stiefel()
+    problem = autograd_problem(Stiefel(20, 3), cost)
+    x = np.linalg.qr(np.random.default_rng(0).standard_normal((20, 3)))[0]
+    ours = silent().run(problem, initial_point=x)
+    theirs = TrustRegions(verbosity=0).run(problem, initial_point=x)
+    # As above: the square of a gradient norm of 1e-6.
+    assert ours.cost == pytest.approx(theirs.cost, rel=1e-8)
+    assert ours.cost == pytest.approx(-np.linalg.eigvalsh(A)[-3:].sum(), rel=1e-8)
+
+
+class TestLeadingSingularVector:
+    def problem(self, n=40, m=10, mu=0.0, dtype=float, **settings):
+        Y = np.random.default_rng(0).standard_normal((m, n)).astype(dtype)
+        return Y, update_problem(Y, np.ones((1, n), dtype=bool), mu=mu, **settings)
+
+    def start(self, m=10):
+        return Spheres(m, 1).random_point(1)
+
+    @pytest.mark.parametrize("mu", [0.0, 0.1, 5.0])
+    @pytest.mark.parametrize("n", [1, 5, 40])
+    def test_is_that_of_the_svd_for_every_ridge(self, n, mu):
+        Y, problem = self.problem(n, mu=mu)
+        u, s, vt = (factor[..., 0] if k < 2 else factor[0] for k, factor in enumerate(np.linalg.svd(Y)))
+        result = LeadingSingularVector().run(problem, initial_point=self.start())
+        # The eigenvector of Y Yᵀ: rounding over the gap, of a percent or more.
+        np.testing.assert_allclose(result.point @ result.point.T, np.outer(u, u), atol=1e-12)
+        sign = np.sign(result.point[:, 0] @ u)
+        np.testing.assert_allclose(
+            problem.codes(result.point).toarray()[0], sign * s * vt / (1 + mu), atol=1e-12
+        )
+        assert result.cost == pytest.approx(np.linalg.norm(Y) ** 2 - s**2 / (1 + mu), rel=1e-12, abs=1e-12)
+
+    @pytest.mark.parametrize("manifold", [Spheres, Lines, Oblique, Stiefel])
+    def test_does_not_mind_the_name_of_the_sphere(self, manifold):
+        Y, problem = self.problem(manifold=manifold)
+        point = LeadingSingularVector().run(problem, initial_point=self.start()).point
+        assert abs(np.linalg.svd(Y)[0][:, 0] @ point[:, 0]) == pytest.approx(1, abs=1e-14)
+
+    @pytest.mark.parametrize("steps", [1, 2, 7])
+    def test_power_steps(self, steps):
+        Y, problem = self.problem()
+        u = self.start()
+        result = LeadingSingularVector(power_steps=steps).run(problem, initial_point=u)
+        expected = np.linalg.matrix_power(Y @ Y.T, steps) @ u
+        # The same products in another order.
+        np.testing.assert_allclose(result.point, expected / np.linalg.norm(expected), atol=1e-14)
+        assert result.iterations == steps
+
+    @pytest.mark.parametrize("steps", [None, 1])
+    def test_takes_the_sign_that_is_nearer_to_the_start(self, steps):
+        _, problem = self.problem()
+        u = self.start()
+        one, other = (LeadingSingularVector(steps).run(problem, initial_point=x).point for x in (u, -u))
+        np.testing.assert_array_equal(one, -other)
+        assert np.vdot(one, u) > 0
+
+    @pytest.mark.parametrize("steps", [None, 1, 3])
+    def test_where_there_is_nothing_to_see_it_stays(self, steps):
+        u = self.start()
+        problem = update_problem(np.zeros((10, 4)), np.ones((1, 4), dtype=bool))
+        np.testing.assert_array_equal(LeadingSingularVector(steps).run(problem, initial_point=u).point, u)
+
+    def test_power_steps_stay_where_no_signal_has_a_component(self):
+        Y = np.eye(3)[:, :1]
+        problem = update_problem(Y, np.ones((1, 1), dtype=bool))
+        u = np.eye(3)[:, 2:]
+        np.testing.assert_array_equal(LeadingSingularVector(1).run(problem, initial_point=u).point, u)
+        np.testing.assert_array_equal(LeadingSingularVector().run(problem, initial_point=u).point, Y)
+
+    def test_needs_no_start(self):
+        Y, problem = self.problem()
+        point = LeadingSingularVector().run(problem).point
+        assert abs(np.linalg.svd(Y)[0][:, 0] @ point[:, 0]) == pytest.approx(1, abs=1e-14)
+
+    def test_single_precision_stays_single(self):
+        Y, problem = self.problem(dtype=np.float32)
+        point = LeadingSingularVector().run(problem, initial_point=self.start()).point
+        assert point.dtype == np.float32
+        # The vector is computed in double precision and rounded once.
+        assert abs(np.linalg.svd(Y.astype(float))[0][:, 0] @ point[:, 0]) == pytest.approx(1, abs=1e-6)
+
+    @pytest.mark.parametrize("factor", [2.0**-20, 2.0**20, 1e-100, 1e100])
+    def test_the_scale_of_the_signals_does_not_matter(self, factor):
+        Y, problem = self.problem()
+        scaled = update_problem(factor * Y, np.ones((1, 40), dtype=bool))
+        one, other = (
+            LeadingSingularVector().run(p, initial_point=self.start()).point for p in (problem, scaled)
+        )
+        # Powers of two do not round; others leave the rounding of the entries.
+        np.testing.assert_allclose(one, other, atol=0 if factor in (2.0**-20, 2.0**20) else 1e-13)
+
+    def test_refusals(self):
+        Y, _ = self.problem()
+        with pytest.raises(ValueError, match="power_steps=0: give at least one step"):
+            LeadingSingularVector(power_steps=0)
+        run = LeadingSingularVector().run
+        with pytest.raises(ValueError, match="one atom at a time"):
+            run(update_problem(Y, np.ones((2, 40), dtype=bool)))
+        with pytest.raises(ValueError, match="one atom at a time"):
+            run(autograd_problem(Sphere(3), lambda x: x[0]))
+        with pytest.raises(ValueError, match="no closed form for fixed codes or regularizers"):
+            run(update_problem(Y, np.ones((1, 40)), codes="fixed"))
+        with pytest.raises(ValueError, match="no closed form for fixed codes or regularizers"):
+            run(update_problem(Y, np.ones((1, 40), dtype=bool), regularizers=[Coherence(0.1)]))
+        with pytest.raises(ValueError, match="no closed form on Euclidean manifold"):
+            run(update_problem(Y, np.ones((1, 40), dtype=bool), manifold=Euclidean))

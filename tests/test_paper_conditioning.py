@@ -52,7 +52,7 @@ def error(setting, D, X):
 
 @pytest.mark.parametrize(
     "update",
-    [MOD(), KSVD(threads=1), SimCO(one_step(), threads=1)],
+    [MOD(), KSVD(threads=1), SimCO(one_step(), mu=0.0, threads=1)],
     ids=["MOD", "K-SVD", "primitive SimCO"],
 )
 def test_ends_at_a_singular_point(setting, update):

@@ -22,7 +22,7 @@ from manifold_dl.manifolds import Lines, Spheres
 from manifold_dl.optimizers import LBFGS, LeadingSingularVector
 from manifold_dl.regularizers import Coherence
 from manifold_dl.schedules import AllAtoms, Blocks, OneAtATime, Overlapping, RandomSubsets, sweep
-from manifold_dl.updates import KSVD, MOD, SimCO, Stage
+from manifold_dl.updates import KSVD, MOD, SimCO, Stage, two_step
 
 M, D_, N, S = 8, 12, 90, 3
 
@@ -488,13 +488,21 @@ class TestRidge:
             ([], ValueError, "mu is an empty sequence"),
             (np.array([]), ValueError, "mu is an empty sequence"),
             ("0.1", TypeError, "mu='0.1': the ridge is one number"),
-            (None, TypeError, "mu=None: the ridge is one number"),
+            ([None], TypeError, "mu=None: the ridge is one number"),
             ([[0.1]], TypeError, "the ridge is one number"),
         ],
     )
     def test_bad_ones_are_refused_at_once(self, mu, error, sentence):
         with pytest.raises(error, match=sentence):
             SimCO(mu=mu)
+
+    def test_by_default_there_is_none_in_a_single_update_and_two_steps_in_a_loop(self):
+        Y, D, X = problem_data()
+        np.testing.assert_array_equal(SimCO()(Y, D, X)[0], SimCO(mu=0.0)(Y, D, X)[0])
+        for iteration in (0, 29, 30, 100):
+            expected = SimCO(mu=two_step(iteration))(Y, D, X)[0]
+            np.testing.assert_array_equal(SimCO()(Y, D, X, iteration=iteration)[0], expected)
+        assert two_step(29) > two_step(30) == 0
 
     def test_a_function_is_judged_by_what_it_returns(self):
         with pytest.raises(ValueError, match="mu=-1: the ridge must be finite and not negative"):
@@ -524,6 +532,24 @@ class TestStepMemory:
         Y, D, X = problem_data()
         _, searches = searches_of(SimCO(self.optimizer(), schedule=[[0, 1], [2, 3]]), Y, D, X)
         assert searches[1].probes[0][0] == searches[0].t
+
+    @pytest.mark.parametrize("optimizer", [None, "steepest"])
+    def test_a_resumed_run_goes_on_as_if_there_had_been_no_break(self, optimizer):
+        Y, D, X = problem_data()
+        make = lambda: SimCO(None if optimizer is None else self.optimizer(), mu=0.1)
+        first, second = make(), make()
+        D, X = first(Y, D, X, iteration=0)
+        second.recall(first.memory)
+        one, other = (rule(Y, D, X, iteration=1) for rule in (first, second))
+        np.testing.assert_array_equal(one[0], other[0])
+        np.testing.assert_array_equal(one[1].data, other[1].data)
+
+    def test_nothing_to_remember_is_nothing_to_recall(self):
+        Y, D, X = problem_data()
+        for rule in (SimCO(), SimCO(TrustRegions(max_iterations=1))):
+            assert rule.memory is None
+            rule.recall(None)
+            rule(Y, D, X, iteration=1)
 
     @pytest.mark.parametrize("unused", [(), (0,)], ids=["all used", "first atom unused"])
     @pytest.mark.parametrize("schedule", [AllAtoms(), OneAtATime()], ids=repr)
@@ -559,7 +585,7 @@ class TestPrinting:
     def test_no_optimizer_is_heard(self, optimizer, capsys):
         Y, D, X = problem_data(n=30)
         SimCO(optimizer, schedule=Blocks(6))(Y, D, X)
-        assert capsys.readouterr() == ("", "")
+        assert capsys.readouterr().out == ""
         assert optimizer._verbosity == 2  # what its owner asked for
 
     def test_not_even_by_accident(self, capsys):

@@ -3,6 +3,7 @@
 import inspect
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import lru_cache
 
 import numpy as np
 from pymanopt.optimizers import NelderMead, ParticleSwarm
@@ -21,9 +22,7 @@ def run_quietly(optimizer, problem, start, *, keep_steps=False, rng=None):
     rng : Generator or int, optional
         For the optimizers that begin with a whole population of points.
     """
-    options = {}
-    if "reuse_line_searcher" in inspect.signature(optimizer.run).parameters:
-        options["reuse_line_searcher"] = keep_steps
+    options = {"reuse_line_searcher": keep_steps} if _has_line_searcher(type(optimizer)) else {}
     beginning = _beginning(optimizer, problem, start, rng)
     # Pymanopt's own line searchers divide by the norm of the gradient, also where it is zero: they go to NaN,
     # or, where the norm is a Python number, out of the window.
@@ -58,6 +57,11 @@ def quiet(optimizer):
         yield
     finally:
         optimizer._verbosity = before
+
+
+@lru_cache  # a sweep over single atoms would ask thousands of times
+def _has_line_searcher(optimizer_type):
+    return "reuse_line_searcher" in inspect.signature(optimizer_type.run).parameters
 
 
 def _beginning(optimizer, problem, start, rng):

@@ -1,0 +1,173 @@
+"""One dictionary-update stage: SimCO against K-SVD, and the optimizers of SimCO against each other.
+
+    python benchmarks/updates.py            # one thread
+    python benchmarks/updates.py --quick    # a tenth of the signals
+
+The first table times one stage at 64×256 atoms, S = 5, n = 65,000. The others give every optimizer the same
+start and support, and ask how long it takes to come within a given distance of the best objective that all
+of them find. The winner is the default of `SimCO`. Time is that of the processor, so that a busy machine does
+not decide.
+"""
+
+import argparse
+import time
+
+import numpy as np
+import scipy.sparse
+from pymanopt.optimizers import ConjugateGradient, SteepestDescent, TrustRegions
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from sklearn.datasets import load_sample_image
+from sklearn.linear_model import orthogonal_mp_gram
+from threadpoolctl import threadpool_limits
+
+from manifold_dl.datasets import synthetic
+from manifold_dl.line_search import GeodesicSearch, GoldenSection
+from manifold_dl.manifolds import Spheres
+from manifold_dl.optimizers import LBFGS
+from manifold_dl.problem import update_problem
+from manifold_dl.updates import KSVD, MOD, SimCO, Stage
+
+console = Console(width=118)
+
+
+def numpy_ksvd(Y, D, X):
+    """An exact K-SVD sweep as it is usually written, with one economical SVD for every atom."""
+    D, by_atom = D.copy(), X.tocsr()
+    residual = Y - D @ X
+    for i in range(D.shape[1]):
+        begin, end = by_atom.indptr[i], by_atom.indptr[i + 1]
+        users = by_atom.indices[begin:end]
+        E = residual[:, users] + np.outer(D[:, i], by_atom.data[begin:end])
+        U, s, Vt = np.linalg.svd(E, full_matrices=False)
+        D[:, i], by_atom.data[begin:end] = U[:, 0], s[0] * Vt[0]
+        residual[:, users] = E - np.outer(D[:, i], by_atom.data[begin:end])
+    return D, by_atom
+
+
+def one_step(searcher):
+    return SteepestDescent(line_searcher=searcher, max_iterations=1, verbosity=0)
+
+
+def stages(n, repeats):
+    """Time one stage of every rule, in turn, and keep the smallest of several times."""
+    _, X, Y = synthetic(64, 256, n, sparsity=5, snr_db=20, rng=0)
+    D = Spheres(64, 256).random_point(1)
+    X = update_problem(Y, X.astype(bool), mu=0.1, threads=1).codes(D)
+    rules = {
+        "K-SVD with numpy.linalg.svd": numpy_ksvd,
+        "KSVD()": KSVD(threads=1),
+        "KSVD(method='power')": KSVD(method="power", threads=1),
+        "MOD()": MOD(),
+        "SimCO, one step, GoldenSection": SimCO(one_step(GoldenSection()), mu=0.1, threads=1),
+        "SimCO, one step, GeodesicSearch": SimCO(one_step(GeodesicSearch()), mu=0.1, threads=1),
+        "SimCO(), the default": SimCO(mu=0.1, threads=1),
+    }
+    seconds = {name: [] for name in rules}
+    for repeat in track(range(repeats + 1), description="one stage", console=console, transient=True):
+        for name, rule in rules.items():
+            start = time.process_time()
+            # The first repeat compiles; then the searchers begin at the steps of the stage before.
+            rule(Y, D, X) if rule is numpy_ksvd else rule(Y, D, X, iteration=repeat)
+            seconds[name].append(time.process_time() - start)
+    best = {name: min(times[1:]) for name, times in seconds.items()}
+
+    table = Table(title=f"One stage at 64×256, S = 5, n = {n:,}, one thread", title_justify="left")
+    for column in ("rule", "milliseconds", "× numpy K-SVD", "× our K-SVD"):
+        table.add_column(column, justify="left" if column == "rule" else "right")
+    for name, time_taken in best.items():
+        ratios = (best["K-SVD with numpy.linalg.svd"] / time_taken, best["KSVD()"] / time_taken)
+        table.add_row(name, f"{1e3 * time_taken:,.0f}", *(f"{ratio:.1f}" for ratio in ratios))
+    console.print(table)
+
+
+def synthetic_problem(m, d, n, sparsity, mu):
+    """Noisy signals with the true support, from a random dictionary."""
+    _, X, Y = synthetic(m, d, n, sparsity, snr_db=20, rng=0)
+    return Y, Spheres(m, d).random_point(1), X, mu
+
+
+def picture_problem(n, mu):
+    """Mean-free 8×8 patches of a photograph, coded by OMP in random patches of it."""
+    rng = np.random.default_rng(0)
+    grey = load_sample_image("china.jpg").mean(axis=2)
+    windows = np.lib.stride_tricks.sliding_window_view(grey, (8, 8)).reshape(-1, 64)
+    patches = windows[rng.choice(len(windows), n + 256, replace=False)].T
+    patches = patches - patches.mean(axis=0)
+    patches = patches[:, np.linalg.norm(patches, axis=0) > 1]
+    D, Y = patches[:, :256] / np.linalg.norm(patches[:, :256], axis=0), patches[:, 256:]
+    return Y, D, scipy.sparse.csc_array(orthogonal_mp_gram(D.T @ D, D.T @ Y, n_nonzero_coefs=5)), mu
+
+
+def optimizers(max_time):
+    limits = {"max_time": max_time, "max_iterations": 10**6, "min_gradient_norm": 1e-6, "verbosity": 0}
+    return {
+        "SteepestDescent + GoldenSection": SteepestDescent(line_searcher=GoldenSection(), **limits),
+        "SteepestDescent + GeodesicSearch": SteepestDescent(line_searcher=GeodesicSearch(), **limits),
+        "ConjugateGradient + GeodesicSearch": ConjugateGradient(line_searcher=GeodesicSearch(), **limits),
+        "LBFGS": LBFGS(**limits),
+        "TrustRegions": TrustRegions(**limits),
+    }
+
+
+class Stopwatch(list):
+    """The record of a problem by the clock of the processor: the objective at every accepted point."""
+
+    def __init__(self, Y, D, X, mu, optimizer):
+        problem = Stage(Y, D, X).problem(np.arange(D.shape[1]), mu, SimCO(mu=mu, threads=1))
+        problem.record = self
+        self.start = time.process_time()
+        optimizer.run(problem, initial_point=D)
+        self.values = np.array([iterate.value for iterate in self])
+        self.seconds = np.array([iterate.seconds for iterate in self])
+
+    def append(self, iterate):
+        super().append(iterate._replace(seconds=time.process_time() - self.start))
+
+    def reaches(self, value):
+        """When the objective first was at or below `value`; inf if never."""
+        below = np.flatnonzero(self.values <= value)
+        return self.seconds[below[0]] if len(below) else np.inf
+
+
+def race(title, data, max_time, repeats=3):
+    """Seconds until 10, 1 and 0.1 % of the descent are left, to the best value that all of them reach."""
+    shares = (0.1, 0.01, 0.001)
+    runs = {}
+    for _ in track(range(repeats), description=title, console=console, transient=True):
+        for name, optimizer in optimizers(max_time).items():
+            runs.setdefault(name, []).append(Stopwatch(*data, optimizer))
+    start = runs["TrustRegions"][0].values[0]
+    lowest = max(run.values.min() for all_runs in runs.values() for run in all_runs)
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("optimizer")
+    for share in shares:
+        table.add_column(f"seconds to {100 * share:g} %", justify="right")
+    table.add_column("best objective", justify="right")
+    for name, all_runs in runs.items():
+        targets = [lowest + share * (start - lowest) for share in shares]
+        times = [min(run.reaches(target) for run in all_runs) for target in targets]
+        best = min(run.values.min() for run in all_runs)
+        table.add_row(name, *(f"{seconds:.3f}" for seconds in times), f"{best:.6f}")
+    console.print(table)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the signals, one repeat")
+    quick = parser.parse_args().quick
+    few, repeats = (10, 1) if quick else (1, 3)
+    stages(65_000 // few, repeats)
+    race("Synthetic, 16×32, S = 4, n = 300, μ = 0.01", synthetic_problem(16, 32, 300, 4, 0.01), 2, repeats)
+    n = 10_000 // few
+    title = f"Synthetic, 64×256, S = 5, n = {n:,}, μ = 0.1"
+    race(title, synthetic_problem(64, 256, n, 5, 0.1), 20 / few, repeats)
+    n = 5_000 // few
+    race(f"Picture patches, 64×256, S = 5, n = {n:,}, μ = 0.1", picture_problem(n, 0.1), 20 / few, repeats)
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):  # one thread means one, for BLAS too
+        main()
