@@ -7,9 +7,22 @@ from scipy.sparse import csc_array, random_array
 from sklearn.decomposition import sparse_encode
 from sklearn.linear_model import orthogonal_mp
 
-from manifold_dl.coders import OMP, BasisPursuit, ForwardSelection, Lasso
+from manifold_dl.coders import (
+    FOCUSS,
+    IHT,
+    OMP,
+    BasisPursuit,
+    FixedSupport,
+    ForwardSelection,
+    GradientPursuit,
+    Lasso,
+    MatchingPursuit,
+    SubspacePursuit,
+    kernels,
+)
 from manifold_dl.coders.blockwise import BLOCK_SIZE
-from manifold_dl.kernels import coding, coding_lasso, coding_reference
+from manifold_dl.diagnostics import check_coder
+from manifold_dl.kernels import coding, coding_focuss, coding_iterative, coding_lasso, coding_reference
 
 
 def problem(m, d, n, sparsity, noise=0.0, seed=0, dtype=np.float64):
@@ -26,6 +39,45 @@ def problem(m, d, n, sparsity, noise=0.0, seed=0, dtype=np.float64):
 
 def residuals(Y, D, X):
     return np.sum((Y - D @ X.toarray()) ** 2, axis=0)
+
+
+# --- The contract -----------------------------------------------------------------------------------------
+
+# The oracle's support belongs to the 24 atoms and 40 signals check_coder uses.
+SUPPORT = np.argsort(np.random.default_rng(0).random((40, 24)), axis=1)[:, :3]
+
+CODERS = [
+    OMP(sparsity=3),
+    OMP(tol=0.2),
+    OMP(sparsity=3, tol=0.2),
+    ForwardSelection(sparsity=3),
+    ForwardSelection(tol=0.2),
+    Lasso(alpha=0.1),
+    Lasso(alpha=0.1, relative=True),
+    Lasso(alpha=0.1, relative=True, sparsity=3),
+    BasisPursuit(),
+    SubspacePursuit(sparsity=3),
+    MatchingPursuit(sparsity=3),
+    MatchingPursuit(tol=0.2),
+    GradientPursuit(sparsity=3),
+    IHT(sparsity=3),
+    FOCUSS(),
+    FOCUSS(p=0.8, sparsity=3),
+    FixedSupport(SUPPORT),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("coder", CODERS, ids=lambda coder: f"{type(coder).__name__}")
+def test_every_coder_keeps_the_contract(coder, dtype):
+    check_coder(coder, dtype=dtype)
+
+
+@pytest.mark.parametrize("coder", CODERS, ids=lambda coder: f"{type(coder).__name__}")
+def test_every_coder_keeps_the_contract_without_a_compiler(coder, monkeypatch):
+    for name in kernels.__all__:
+        monkeypatch.setattr(kernels, name, getattr(coding_reference, name))
+    check_coder(coder)
 
 
 # --- OMP and forward selection ----------------------------------------------------------------------------
@@ -53,7 +105,7 @@ def test_compiled_pursuits_equal_the_reference(kernel, tol, m, d):
     D, _, Y = problem(m, d, 50, 4, noise=0.2)
     atoms, rows = np.ascontiguousarray(D.T), np.ascontiguousarray(Y.T)
     counts, indices, values = getattr(coding, kernel)(coding.prepare(atoms), rows, 5, tol)
-    expected = getattr(coding_reference, kernel)(atoms, rows, 5, tol)
+    expected = getattr(coding_reference, kernel)(coding_reference.prepare(atoms), rows, 5, tol)
     np.testing.assert_array_equal(counts, expected[0])
     for j, k in enumerate(counts):
         np.testing.assert_array_equal(indices[j, :k], expected[1][j, :k])
@@ -174,18 +226,17 @@ def test_lasso_reaches_the_objective_of_scikit_learn():
 
 @pytest.mark.parametrize("refit", [0, 3])
 @pytest.mark.parametrize(("path", "relative"), [([0.2], False), ([0.5, 0.1], True)])
-def test_compiled_lasso_equals_coordinate_descent(refit, path, relative):
+def test_compiled_lasso_equals_the_reference(refit, path, relative):
     D, _, Y = problem(10, 25, 20, 3, noise=0.1)
     atoms, rows = np.ascontiguousarray(D.T), np.ascontiguousarray(Y.T)
     start = np.zeros(21, np.int64), np.zeros(0, np.int32), np.zeros(0)
     arguments = rows, path, relative, 1e-13, refit, start
     counts, indices, values = coding_lasso.lasso(coding.prepare(atoms), *arguments)
-    expected = coding_reference.lasso(atoms, *arguments)
+    expected = coding_reference.lasso(coding_reference.prepare(atoms), *arguments)
     np.testing.assert_array_equal(counts, expected[0])
     for j, k in enumerate(counts):
         np.testing.assert_array_equal(indices[j, :k], expected[1][j, :k])
-        # A gap of 1e-13 of the objective leaves the root of that in coordinate descent's coefficients.
-        np.testing.assert_allclose(values[j, :k], expected[2][j, :k], atol=1e-5)
+        np.testing.assert_allclose(values[j, :k], expected[2][j, :k], atol=1e-10)  # rounding
 
 
 def test_a_warm_start_changes_the_way_and_not_the_solution():
@@ -240,6 +291,65 @@ def test_basis_pursuit_solves_its_linear_programme():
 def test_basis_pursuit_finds_sparse_signals_exactly():
     D, X, Y = problem(24, 40, 200, 3)
     np.testing.assert_allclose(BasisPursuit().encode(Y, D).toarray(), X, atol=1e-10)  # rounding
+
+
+# --- The other pursuits -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "kernel", "arguments"),
+    [
+        (coding_iterative, "matching_pursuit", (4, -1.0, 100)),
+        (coding_iterative, "matching_pursuit", (4, 0.5, 100)),
+        (coding_iterative, "gradient_pursuit", (4, 20)),
+        (coding_iterative, "subspace_pursuit", (4, 20)),
+        (coding_iterative, "iht", (4, 50)),
+        (coding_focuss, "focuss", (6, 0.5, 1e-6, 20, 1e-4)),
+    ],
+)
+def test_compiled_pursuits_that_revise_equal_the_reference(module, kernel, arguments):
+    D, _, Y = problem(12, 30, 60, 3, noise=0.05)
+    atoms, rows = np.ascontiguousarray(D.T), np.ascontiguousarray(Y.T)
+    counts, indices, values = getattr(module, kernel)(coding.prepare(atoms), rows, *arguments)
+    expected = getattr(coding_reference, kernel)(coding_reference.prepare(atoms), rows, *arguments)
+    np.testing.assert_array_equal(counts, expected[0])
+    for j, k in enumerate(counts):
+        np.testing.assert_array_equal(indices[j, :k], expected[1][j, :k])
+        # Both iterate the same map; rounding differs in every step and contracts with the iteration.
+        np.testing.assert_allclose(values[j, :k], expected[2][j, :k], rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "coder", [OMP(3), ForwardSelection(3), SubspacePursuit(3), IHT(3), FOCUSS(), BasisPursuit()]
+)
+def test_signals_that_are_very_sparse_are_coded_exactly(coder):
+    D, X, Y = problem(40, 60, 100, 3)
+    found = coder.encode(Y, D).toarray()
+    exact = np.abs(found - X).max(axis=0) < 1e-8  # three well separated atoms: rounding only
+    assert exact.mean() > 0.95  # three of 60 atoms in 40 dimensions: a few draws are too coherent
+
+
+def test_matching_pursuit_approaches_the_least_squares_fit():
+    D, _, Y = problem(12, 6, 50, 3, noise=0.1)
+    X = MatchingPursuit(tol=0.0, max_iter=5000).encode(Y, D)
+    np.testing.assert_allclose(X.toarray(), np.linalg.lstsq(D, Y)[0], atol=1e-8)  # geometric convergence
+
+
+@pytest.mark.parametrize("make", [lambda X: X != 0, lambda X: csc_array(X), lambda X: csc_array(X != 0)])
+def test_the_oracle_knows_the_support(make):
+    D, X, Y = problem(12, 30, 50, 4)
+    np.testing.assert_allclose(
+        FixedSupport(make(X)).encode(Y, D).toarray(), X, atol=1e-9
+    )  # four random atoms
+
+
+def test_the_oracle_gives_dependent_atoms_the_minimum_norm_codes():
+    D, _, Y = problem(6, 4, 5, 2)
+    D[:, 1] = D[:, 0]
+    support = np.tile([0, 1, 3], (5, 1))
+    X = FixedSupport(support).encode(Y, D).toarray()
+    expected = np.linalg.pinv(D[:, [0, 1, 3]]) @ Y
+    np.testing.assert_allclose(X[[0, 1, 3]], expected, atol=1e-9)  # rounding
 
 
 # --- The door ---------------------------------------------------------------------------------------------

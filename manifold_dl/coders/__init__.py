@@ -7,5 +7,19 @@ coder too.
 
 from manifold_dl.coders.convex import BasisPursuit, Lasso
 from manifold_dl.coders.greedy import OMP, ForwardSelection
+from manifold_dl.coders.iterative import IHT, GradientPursuit, MatchingPursuit, SubspacePursuit
+from manifold_dl.coders.oracle import FixedSupport
+from manifold_dl.coders.reweighted import FOCUSS
 
-__all__ = ["OMP", "BasisPursuit", "ForwardSelection", "Lasso"]
+__all__ = [
+    "FOCUSS",
+    "IHT",
+    "OMP",
+    "BasisPursuit",
+    "FixedSupport",
+    "ForwardSelection",
+    "GradientPursuit",
+    "Lasso",
+    "MatchingPursuit",
+    "SubspacePursuit",
+]

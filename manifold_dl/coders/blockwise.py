@@ -77,6 +77,25 @@ def require_sparsity(sparsity, m=None, d=None):
         raise ValueError(f"sparsity={sparsity} exceeds the number of atoms d={d}.")
 
 
+def require_a_stop(coder):
+    """Refuse a pursuit that would not end: it needs a sparsity, a tolerance or both."""
+    if coder.sparsity is None and coder.tol is None:
+        raise ValueError(
+            f"{type(coder).__name__} needs a reason to stop: give sparsity (atoms per signal), "
+            "tol (squared residual per signal) or both."
+        )
+    if coder.sparsity is not None:
+        require_sparsity(coder.sparsity)
+    if coder.tol is not None:
+        require_tolerance(coder.tol)
+
+
+def require_count(name, value):
+    """Refuse what is not a whole number of at least one."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name}={value!r}: a whole number of at least 1 is needed.")
+
+
 def require_tolerance(tol):
     """Refuse a squared residual that is not a finite number, 0 or larger."""
     if not isinstance(tol, Real) or isinstance(tol, bool):

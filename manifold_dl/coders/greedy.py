@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from manifold_dl.coders import kernels
-from manifold_dl.coders.blockwise import as_problem, encode_blocks, require_sparsity, require_tolerance
+from manifold_dl.coders.blockwise import as_problem, encode_blocks, require_a_stop, require_sparsity
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class OMP:
     optimal_on_support = True
 
     def __post_init__(self):
-        _require_a_stop(self)
+        require_a_stop(self)
 
     @property
     def scale_equivariant(self):
@@ -92,7 +92,7 @@ class ForwardSelection:
     optimal_on_support = True
 
     def __post_init__(self):
-        _require_a_stop(self)
+        require_a_stop(self)
 
     @property
     def scale_equivariant(self):
@@ -101,18 +101,6 @@ class ForwardSelection:
     def encode(self, signals, dictionary, *, threads=None):
         """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
         return _pursue(kernels.forward_selection, self, signals, dictionary, threads)
-
-
-def _require_a_stop(coder):
-    if coder.sparsity is None and coder.tol is None:
-        raise ValueError(
-            f"{type(coder).__name__} needs a reason to stop: give sparsity (atoms per signal), "
-            "tol (squared residual per signal) or both."
-        )
-    if coder.sparsity is not None:
-        require_sparsity(coder.sparsity)
-    if coder.tol is not None:
-        require_tolerance(coder.tol)
 
 
 def _pursue(kernel, coder, signals, dictionary, threads):

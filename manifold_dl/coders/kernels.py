@@ -2,8 +2,30 @@
 
 try:
     from manifold_dl.kernels.coding import forward_selection, omp, prepare
+    from manifold_dl.kernels.coding_focuss import focuss
+    from manifold_dl.kernels.coding_iterative import gradient_pursuit, iht, matching_pursuit, subspace_pursuit
     from manifold_dl.kernels.coding_lasso import lasso
 except ImportError:  # no Numba on this platform
-    from manifold_dl.kernels.coding_reference import forward_selection, lasso, omp, prepare
+    from manifold_dl.kernels.coding_reference import (
+        focuss,
+        forward_selection,
+        gradient_pursuit,
+        iht,
+        lasso,
+        matching_pursuit,
+        omp,
+        prepare,
+        subspace_pursuit,
+    )
 
-__all__ = ["forward_selection", "lasso", "omp", "prepare"]
+__all__ = [
+    "focuss",
+    "forward_selection",
+    "gradient_pursuit",
+    "iht",
+    "lasso",
+    "matching_pursuit",
+    "omp",
+    "prepare",
+    "subspace_pursuit",
+]

@@ -66,14 +66,14 @@ def omp(dictionary, signals, sparsity, tol):
     Returns the number of atoms of each signal, their indices (increasing) and coefficients, n×sparsity, of
     which the first `counts[j]` of row j are meaningful. A negative `tol` asks for no stop at a residual.
     """
-    counts, indices, values = _empty_codes(signals, sparsity)
+    counts, indices, values = empty_codes(signals, sparsity)
     _omp(*dictionary, signals, tol, np.finfo(signals.dtype).eps, counts, indices, values)
     return counts, indices, values
 
 
 def forward_selection(dictionary, signals, sparsity, tol):
     """Orthogonal least squares of each row of `signals`; arguments and results as `omp`."""
-    counts, indices, values = _empty_codes(signals, sparsity)
+    counts, indices, values = empty_codes(signals, sparsity)
     _forward_selection(*dictionary, signals, tol, np.finfo(signals.dtype).eps, counts, indices, values)
     return counts, indices, values
 
@@ -86,7 +86,7 @@ def _on_cache_lines(shape, dtype):
     return memory[start : start + size].view(dtype).reshape(shape)
 
 
-def _empty_codes(signals, sparsity):
+def empty_codes(signals, sparsity):
     n = len(signals)
     return (
         np.empty(n, np.int32),
@@ -331,7 +331,7 @@ def residual_budget(signal, tol):
     if tol < 0:
         return 1.0, -1.0, 1.0
     norm = euclidean_norm(signal)
-    if norm * norm <= tol:  # a signal of zeros too
+    if norm <= np.sqrt(tol):  # a signal of zeros too
         return norm, 0.0, 0.0
     return norm, (np.sqrt(tol) / norm) ** 2, 1.0
 

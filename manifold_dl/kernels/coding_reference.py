@@ -4,18 +4,27 @@ The oracle of the tests for the compiled kernels, and what the coders use where 
 Functions have the names, arguments and results of `coding`, which describes them.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 # Below this many units of rounding a number that should be zero is taken to be zero.
 ROUNDINGS = 64
 
 
+class Prepared(NamedTuple):
+    """A dictionary as the kernels take it; here nothing is computed in advance."""
+
+    atoms: np.ndarray  # d×m, an atom per row
+
+
 def prepare(atoms):
-    return atoms
+    return Prepared(atoms)
 
 
-def omp(atoms, signals, sparsity, tol):
+def omp(dictionary, signals, sparsity, tol):
     """The next atom is the one most correlated with the residual."""
+    atoms = dictionary.atoms
 
     def choose(residual, support):
         correlations = np.abs(atoms @ residual)
@@ -25,8 +34,9 @@ def omp(atoms, signals, sparsity, tol):
     return _pursue(atoms, signals, sparsity, tol, choose)
 
 
-def forward_selection(atoms, signals, sparsity, tol):
+def forward_selection(dictionary, signals, sparsity, tol):
     """The next atom is the one that leaves the smallest residual: only its part off the span counts."""
+    atoms = dictionary.atoms
 
     def choose(residual, support):
         basis = np.linalg.qr(atoms[support].T)[0] if support else np.zeros((atoms.shape[1], 0), atoms.dtype)
@@ -60,38 +70,191 @@ def _pursue(atoms, signals, sparsity, tol, choose):
     return _pack(codes, signals.dtype, sparsity)
 
 
-def lasso(atoms, signals, path, relative, tol, refit, start):
-    """Coordinate descent, as in the textbook, until the duality gap is small."""
+def lasso(dictionary, signals, path, relative, tol, refit, start):
+    """Solve for the signs at hand, drop the atom that changes sign, let in the one that violates most."""
+    atoms, codes = dictionary.atoms, []
     indptr, indices, values = start
-    squares, codes = np.sum(atoms**2, axis=1), []
     for j, y in enumerate(signals):
         x = np.zeros(len(atoms), signals.dtype)
-        x[indices[indptr[j] : indptr[j + 1]]] = values[indptr[j] : indptr[j + 1]]
+        for i, value in zip(
+            indices[indptr[j] : indptr[j + 1]], values[indptr[j] : indptr[j + 1]], strict=True
+        ):
+            support = np.flatnonzero(x)
+            if not _depends(atoms, support, i):
+                x[i] = value
         largest = np.max(np.abs(atoms @ y))
         for penalty in np.multiply(path, largest if relative else 1):
-            residual = y - x @ atoms
-            for _ in range(10_000):
-                if _duality_gap(atoms, y, x, residual, penalty) <= tol:
-                    break
-                for i, atom in enumerate(atoms):
-                    before = x[i]
-                    pull = atom @ residual + squares[i] * before
-                    x[i] = np.sign(pull) * max(abs(pull) - penalty, 0) / squares[i]
-                    residual = residual + (before - x[i]) * atom
+            allowed = max(penalty * (1 + tol), ROUNDINGS * np.finfo(atoms.dtype).eps * largest)
+            x = _descend(atoms, y, x, penalty, allowed)
         support = np.flatnonzero(x)
         if refit > 0:
-            support = support[np.argsort(-np.abs(x[support]))[:refit]]
-            x[support] = np.linalg.lstsq(atoms[support].T, y)[0] if len(support) else 0
+            support = _largest(x, refit)
+            x[support] = _solve(atoms, y, support)
         codes.append((support, x[support]))
     return _pack(codes, signals.dtype, min(atoms.shape))
 
 
-def _duality_gap(atoms, y, x, residual, penalty):
-    """The gap to the dual point c·r, as a fraction of the objective."""
-    objective = residual @ residual / 2 + penalty * np.sum(np.abs(x))
-    c = min(1, penalty / max(np.max(np.abs(atoms @ residual)), np.finfo(x.dtype).tiny))
-    dual = c * (y @ residual) - c**2 * (residual @ residual) / 2
-    return (objective - dual) / objective if objective > 0 else 0
+def _descend(atoms, y, x, penalty, allowed):
+    """The lasso solution for one signal, from codes x on independent atoms."""
+    signs, support = np.sign(x), np.flatnonzero(x)
+    for _ in range(64 + 16 * min(atoms.shape)):
+        while len(support):
+            A = atoms[support].T
+            goal = np.linalg.solve(A.T @ A, A.T @ y - penalty * signs[support])
+            wrong = goal * signs[support] <= 0
+            if not wrong.any():
+                x[support] = goal
+                break
+            here = x[support]
+            steps = np.where(wrong, here / np.where(wrong, here - goal, 1), np.inf)
+            out = np.argmin(steps)
+            x[support] += steps[out] * (goal - here)
+            x[support[out]] = 0
+            support = np.delete(support, out)
+        correlations = atoms @ (y - x @ atoms)
+        p = np.argmax(np.abs(correlations))
+        if np.abs(correlations[p]) <= allowed or p in support:
+            break
+        signs[p] = np.sign(correlations[p])
+        if _depends(atoms, support, p):
+            # d_p = Σ c_l d_l: raise x_p and lower the others by c, until one of them meets zero.
+            c = np.linalg.lstsq(atoms[support].T, signs[p] * atoms[p])[0]
+            falling = c * signs[support] > 0
+            if not falling.any():
+                break
+            steps = np.where(falling, x[support] / np.where(falling, c, 1), np.inf)
+            out = np.argmin(steps)
+            x[support] -= steps[out] * c
+            x[p] = steps[out] * signs[p]
+            x[support[out]] = 0
+            support = np.delete(support, out)
+        support = np.append(support, p)
+    return x
+
+
+def _depends(atoms, support, p):
+    rest = atoms[p] - _solve(atoms, atoms[p], support) @ atoms[support]
+    return rest @ rest <= ROUNDINGS * np.finfo(atoms.dtype).eps * (atoms[p] @ atoms[p])
+
+
+def matching_pursuit(dictionary, signals, sparsity, tol, max_iter):
+    """Take the residual's product with the atom most correlated, and nothing else, out of the residual."""
+    atoms, codes = dictionary.atoms, []
+    for signal in signals:
+        scale = np.max(np.abs(signal)) or 1
+        y = signal / scale
+        x, residual = np.zeros(len(atoms), signals.dtype), y
+        threshold = ROUNDINGS * np.finfo(atoms.dtype).eps * np.max(np.abs(atoms @ y))
+        for _ in range(max_iter):
+            correlations = atoms @ residual
+            p = np.argmax(np.abs(correlations))
+            full = x[p] == 0 and np.count_nonzero(x) == sparsity
+            if full or np.abs(correlations[p]) <= threshold:
+                break
+            if tol >= 0 and np.linalg.norm(residual) * scale <= np.sqrt(tol):
+                break
+            x[p] += correlations[p]
+            residual = y - x @ atoms
+        codes.append((np.flatnonzero(x), x[x != 0] * scale))
+    return _pack(codes, signals.dtype, sparsity)
+
+
+def gradient_pursuit(dictionary, signals, sparsity, max_iter):
+    """Let the atom most correlated in, then go to the minimum along the gradient on the support."""
+    atoms, codes = dictionary.atoms, []
+    for y in signals:
+        x, support = np.zeros(len(atoms), signals.dtype), []
+        threshold = ROUNDINGS * np.finfo(atoms.dtype).eps * np.max(np.abs(atoms @ y))
+        for _ in range(max_iter):
+            correlations = atoms @ (y - x @ atoms)
+            p = np.argmax(np.abs(correlations))
+            if (p not in support and len(support) == sparsity) or np.abs(correlations[p]) <= threshold:
+                break
+            support = sorted({*support, p})
+            gradient = correlations[support]
+            move = gradient @ atoms[support]
+            x[support] += (gradient @ gradient) / (move @ move) * gradient
+        codes.append((support, x[support]))
+    return _pack(codes, signals.dtype, sparsity)
+
+
+def subspace_pursuit(dictionary, signals, sparsity, max_iter):
+    """Merge the support with the atoms best correlated, solve, keep the largest, solve, while it helps."""
+    atoms, codes = dictionary.atoms, []
+    for y in signals:
+        support = _largest(atoms @ y, sparsity)
+        x = _solve(atoms, y, support)
+        for _ in range(max_iter):
+            residual = y - x @ atoms[support]
+            if np.linalg.norm(residual) <= ROUNDINGS * np.finfo(atoms.dtype).eps * np.linalg.norm(y):
+                break
+            merged = np.union1d(support, _largest(atoms @ residual, sparsity)).astype(int)
+            trial = merged[_largest(_solve(atoms, y, merged), sparsity)]
+            solution = _solve(atoms, y, trial)
+            if np.linalg.norm(y - solution @ atoms[trial]) >= np.linalg.norm(residual):
+                break
+            support, x = trial, solution
+        codes.append((support, x))
+    return _pack(codes, signals.dtype, sparsity)
+
+
+def iht(dictionary, signals, sparsity, max_iter):
+    """A gradient step, the largest entries, and least squares on the last support."""
+    atoms, codes = dictionary.atoms, []
+    eps = np.finfo(atoms.dtype).eps
+    for y in signals:
+        x, support = np.zeros(len(atoms), signals.dtype), _largest(atoms @ y, sparsity)
+        for _ in range(max_iter if len(support) else 0):
+            gradient = atoms @ (y - x @ atoms)
+            move = gradient[support] @ atoms[support]
+            if not move @ move > 0:
+                break
+            step = gradient[support] @ gradient[support] / (move @ move)
+            while True:
+                proposal, kept = np.zeros_like(x), _largest(x + step * gradient, sparsity)
+                proposal[kept] = (x + step * gradient)[kept]
+                change = proposal - x
+                length, image = change @ change, change @ atoms
+                if np.isin(kept, support).all() or step <= 0.99 * length / (image @ image):
+                    break
+                step = min(step / 2, 0.99 * length / (image @ image))
+            x, support = proposal, kept
+            if length <= ROUNDINGS * eps * (x @ x):
+                break
+        codes.append((support, _solve(atoms, y, support)))
+    return _pack(codes, signals.dtype, sparsity)
+
+
+def focuss(dictionary, signals, sparsity, p, ridge, max_iter, negligible):
+    """Minimum-norm solutions, each weighted by the one before."""
+    atoms, codes = dictionary.atoms, []
+    m = atoms.shape[1]
+    for y in signals:
+        x, weights = np.zeros(len(atoms), signals.dtype), np.ones(len(atoms), signals.dtype)
+        for _ in range(max_iter if y.any() else 0):
+            system = (atoms.T * weights**2) @ atoms
+            system += ridge * np.trace(system) / m * np.eye(m, dtype=system.dtype)
+            before, x = x, weights**2 * (atoms @ np.linalg.solve(system, y))
+            largest = np.max(np.abs(x))
+            if not largest > 0:
+                break
+            x[np.abs(x) <= 1e-3 * negligible * largest] = 0
+            weights = (np.abs(x) / largest) ** (1 - p / 2)
+            if np.max(np.abs(x - before)) <= 1e-3 * negligible * largest:
+                break
+        support = _largest(np.where(np.abs(x) > negligible * np.max(np.abs(x)), x, 0), sparsity)
+        codes.append((support, x[support]))
+    return _pack(codes, signals.dtype, sparsity)
+
+
+def _largest(values, size):
+    """Indices of the entries largest in magnitude, leaving out zeros."""
+    order = np.argsort(-np.abs(values), kind="stable")[:size]
+    return order[values[order] != 0]
+
+
+def _solve(atoms, y, support):
+    return np.linalg.lstsq(atoms[support].T, y)[0] if len(support) else np.zeros(0, y.dtype)
 
 
 def _pack(codes, dtype, width):

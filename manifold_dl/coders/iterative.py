@@ -1,0 +1,192 @@
+"""Pursuits that revise their codes from step to step, instead of solving for them whenever an atom joins."""
+
+from dataclasses import dataclass
+
+from manifold_dl.coders import kernels
+from manifold_dl.coders.blockwise import (
+    as_problem,
+    encode_blocks,
+    require_a_stop,
+    require_count,
+    require_sparsity,
+)
+
+
+@dataclass(frozen=True)
+class MatchingPursuit:
+    """Matching pursuit: subtract from the residual its product with the atom most correlated, and repeat.
+
+    The codes are never solved for: the same atom may be taken many times, and the residual falls
+    geometrically.
+
+    Parameters
+    ----------
+    sparsity, tol
+        As for `OMP`: stop where one atom more than `sparsity` would be needed, or once ‖y − Dx‖² ≤ tol.
+    max_iter : int
+        At most so many subtractions per signal.
+
+    References
+    ----------
+    Mallat and Zhang (1993), Matching pursuits with time-frequency dictionaries.
+
+    Examples -------- >>> import numpy as np >>> D = np.array([[1.0, 0.6], [0.0, 0.8]]) >>>
+    MatchingPursuit(sparsity=2, max_iter=2).encode(np.array([[1.0], [0.5]]), D).toarray().round(12).ravel()
+    array([0.4 , 1.  ])
+    """
+
+    sparsity: int | None = None
+    tol: float | None = None
+    max_iter: int = 1000
+
+    optimal_on_support = False
+
+    def __post_init__(self):
+        require_a_stop(self)
+        require_count("max_iter", self.max_iter)
+
+    @property
+    def scale_equivariant(self):
+        return self.tol is None
+
+    def encode(self, signals, dictionary, *, threads=None):
+        """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
+        Y, D = as_problem(signals, dictionary)
+        sparsity = D.shape[1] if self.sparsity is None else self.sparsity
+        require_sparsity(sparsity, d=D.shape[1])
+        tol = -1.0 if self.tol is None else float(self.tol)
+
+        def kernel(prepared, rows, _):
+            return kernels.matching_pursuit(prepared, rows, sparsity, tol, self.max_iter)
+
+        return encode_blocks(Y, D, kernel, threads)
+
+
+@dataclass(frozen=True)
+class GradientPursuit:
+    """Gradient pursuit: let the atom most correlated in, then make one gradient step on the support.
+
+    The step goes to the minimum along the gradient. It costs no more than a matching pursuit on the Gram
+    matrix of the support, and the codes come close to those of OMP.
+
+    Parameters
+    ----------
+    sparsity : int
+        Stop where one atom more would be needed.
+    max_iter : int
+        At most so many gradient steps per signal.
+
+    References
+    ----------
+    Blumensath and Davies (2008), Gradient pursuits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> GradientPursuit(sparsity=1).encode(np.array([[1.0], [0.5]]), np.eye(2)).toarray().ravel()
+    array([1., 0.])
+    """
+
+    sparsity: int
+    max_iter: int = 1000
+
+    optimal_on_support = False
+    scale_equivariant = True
+
+    def __post_init__(self):
+        require_sparsity(self.sparsity)
+        require_count("max_iter", self.max_iter)
+
+    def encode(self, signals, dictionary, *, threads=None):
+        """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
+        return _iterate(kernels.gradient_pursuit, self, signals, dictionary, threads)
+
+
+@dataclass(frozen=True)
+class SubspacePursuit:
+    """Subspace pursuit: a support of fixed size that is revised as a whole while the residual falls.
+
+    Each round adds the `sparsity` atoms most correlated with the residual, solves least squares on the union,
+    and keeps the `sparsity` largest coefficients. Unlike OMP it can take back a wrong choice.
+
+    Parameters
+    ----------
+    sparsity : int
+        Atoms per signal.
+    max_iter : int
+        At most so many rounds per signal; a handful is usual.
+
+    References
+    ----------
+    Dai and Milenkovic (2009), Subspace pursuit for compressive sensing signal reconstruction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> D = np.array([[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]])
+    >>> SubspacePursuit(sparsity=1).encode(np.array([[0.3], [0.4]]), D).toarray().round(12).ravel()
+    array([0. , 0. , 0.5])
+    """
+
+    sparsity: int
+    max_iter: int = 100
+
+    optimal_on_support = True
+    scale_equivariant = True
+
+    def __post_init__(self):
+        require_sparsity(self.sparsity)
+        require_count("max_iter", self.max_iter)
+
+    def encode(self, signals, dictionary, *, threads=None):
+        """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
+        return _iterate(kernels.subspace_pursuit, self, signals, dictionary, threads)
+
+
+@dataclass(frozen=True)
+class IHT:
+    """Iterative hard thresholding: a gradient step, then all but the `sparsity` largest entries set to zero.
+
+    The step length adapts to the signal and is shortened whenever a new support could let the residual grow,
+    so every step descends whatever the dictionary. The last support is solved by least squares (debiasing).
+
+    Parameters
+    ----------
+    sparsity : int
+        Atoms per signal.
+    max_iter : int
+        At most so many gradient steps per signal.
+
+    References ---------- Blumensath and Davies (2010), Normalized iterative hard thresholding: guaranteed
+    stability and performance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> IHT(sparsity=1).encode(np.array([[1.0], [0.5]]), np.eye(2)).toarray().ravel()
+    array([1., 0.])
+    """
+
+    sparsity: int
+    max_iter: int = 200
+
+    optimal_on_support = True
+    scale_equivariant = True
+
+    def __post_init__(self):
+        require_sparsity(self.sparsity)
+        require_count("max_iter", self.max_iter)
+
+    def encode(self, signals, dictionary, *, threads=None):
+        """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
+        return _iterate(kernels.iht, self, signals, dictionary, threads)
+
+
+def _iterate(kernel, coder, signals, dictionary, threads):
+    Y, D = as_problem(signals, dictionary)
+    require_sparsity(coder.sparsity, *D.shape)
+
+    def run(prepared, rows, _):
+        return kernel(prepared, rows, coder.sparsity, coder.max_iter)
+
+    return encode_blocks(Y, D, run, threads, rescale=True)
