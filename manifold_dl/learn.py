@@ -80,7 +80,7 @@ def learn_dictionary(
     >>> from manifold_dl import OMP
     >>> from manifold_dl.datasets import synthetic
     >>> D, X, Y = synthetic(16, 32, 500, sparsity=3, rng=0)
-    >>> result = learn_dictionary(Y, 32, coder=OMP(sparsity=3), max_iter=20, rng=0)
+    >>> result = learn_dictionary(Y, 32, coder=OMP(sparsity=3), max_iter=40, rng=0)
     >>> result.dictionary.shape, result.codes.shape
     ((16, 32), (32, 500))
     >>> bool(result.history.loss[-1] < 0.1 * result.history.loss[0])
@@ -93,7 +93,7 @@ def learn_dictionary(
         raise ValueError(f"tol={tol}: a share of the loss, finite and not negative.")
     update, callbacks = SimCO() if update is None else update, _as_list(callbacks)
     _require_parts(coder, update, replace, callbacks)
-    history = next((c for c in callbacks if isinstance(c, History)), None) or History()
+    history = next((c for c in callbacks if isinstance(c, History)), History())
     others = [callback for callback in callbacks if callback is not history]
     rng = np.random.default_rng(rng)
     encode = _encoder(coder, threads)
