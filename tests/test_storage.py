@@ -157,7 +157,7 @@ def test_a_file_cut_short_anywhere_is_refused(saved):
 
 
 def test_a_changed_byte_is_refused_or_changes_nothing(result, saved):
-    """Names, sizes and dates are stored twice, so some bytes do not matter; none may lead to anything else."""
+    """Some bytes of an archive, such as dates, do not matter; none may lead to anything else."""
     data, rng = saved.read_bytes(), np.random.default_rng(0)
     for place in rng.choice(len(data), 400, replace=False):
         changed = bytearray(data)
@@ -179,7 +179,7 @@ def test_a_changed_byte_is_refused_or_changes_nothing(result, saved):
 )
 def test_foreign_bytes_are_refused(path, data):
     path.write_bytes(data)
-    with pytest.raises(ValueError, match="not a file of ours|was not written by manifold_dl"):
+    with pytest.raises(ValueError, match=r"not a file of ours|was not written by manifold_dl"):
         load(path)
 
 
@@ -200,8 +200,9 @@ def test_a_foreign_npz_is_refused(path):
         b'{"format": "other", "version": 1}',
         b"\xff\xfe",
         b"9" * 5000,
-    ]
-    + [b'{"format": "manifold_dl"}', b'{"format": "manifold_dl", "version": "1"}'],
+        b'{"format": "manifold_dl"}',
+        b'{"format": "manifold_dl", "version": "1"}',
+    ],
     ids=lambda header: header[:50].decode(errors="replace"),
 )
 def test_a_header_that_is_not_ours_is_refused(saved, header):
@@ -331,7 +332,7 @@ def test_an_array_that_claims_more_than_it_holds_is_refused(saved, shape):
     data = io.BytesIO()
     np.lib.format.write_array_header_1_0(data, {"shape": shape, "fortran_order": False, "descr": "<f8"})
     add_member(saved, "history/more.npy", data.getvalue() + bytes(64))
-    with pytest.raises(ValueError, match="is truncated or not a file of ours: history/more.npy"):
+    with pytest.raises(ValueError, match=r"is truncated or not a file of ours: history/more\.npy"):
         load(saved)
 
 
@@ -365,8 +366,8 @@ def test_pickles_are_refused_and_not_executed(saved, tmp_path, name):
     with pytest.raises(ValueError, match=r"has dtype object, and only numbers are read"):
         load(saved)
     assert not os.path.exists(target)
-    with np.load(saved, allow_pickle=True) as file, pytest.raises(TypeError):
-        np.asarray(file[name.replace("__", "/")], dtype=float)
+    with np.load(saved, allow_pickle=True) as file:
+        _ = file[name.replace("__", "/")]
     assert os.path.exists(target)  # the payload does work where pickles are allowed
 
 
