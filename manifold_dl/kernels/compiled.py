@@ -25,9 +25,11 @@ def fit(signals, indptr, indices, atoms, gram, mu, keep_factors=True):
     factors = np.empty(n_factors if keep_factors else 0, dtype=signals.dtype)
     gradient = np.zeros_like(atoms)
     bad = np.zeros(len(signals), dtype=np.bool_)
+    # The ratio is an argument, because Numba's cache on disk would not notice a change of the constant.
     value = _fit(
-        signals, indptr, indices, atoms, gram, float(mu), keep_factors, largest, codes, factors, gradient, bad
-    )
+        signals, indptr, indices, atoms, gram, float(mu), PIVOT_RATIO, keep_factors, largest,
+        codes, factors, gradient, bad,
+    )  # fmt: skip
     deficient, inverses = np.flatnonzero(bad), np.zeros((0, 0, 0))
     if len(deficient):
         sub_indptr, sub_indices, places = take(indptr, indices, deficient)
@@ -123,8 +125,8 @@ def move(atoms, directions, angles, t, grams):
 def probe(signals, indptr, indices, products, mu, moved, with_slope=True):
     bad = np.zeros(len(products.signals), dtype=np.bool_)
     gain, slope, n_bad = _probe(
-        *products[1:-1], float(mu), moved.gram, moved.gram_rate, moved.cosine, moved.sine, moved.angles,
-        with_slope, bad,
+        *products[1:-1], float(mu), PIVOT_RATIO, moved.gram, moved.gram_rate,
+        moved.cosine, moved.sine, moved.angles, with_slope, bad,
     )  # fmt: skip
     if n_bad:
         deficient, codes = _unpack(products, np.flatnonzero(bad))
@@ -144,7 +146,7 @@ def _unpack(packs, ranks):
 
 
 @_compile
-def _fit(signals, indptr, indices, atoms, gram, mu, keep, largest, codes, factors, gradient, bad):
+def _fit(signals, indptr, indices, atoms, gram, mu, ratio, keep, largest, codes, factors, gradient, bad):
     m = signals.shape[1]
     L = np.empty((largest, largest))
     x = np.empty(largest)
@@ -159,7 +161,7 @@ def _fit(signals, indptr, indices, atoms, gram, mu, keep, largest, codes, factor
             for p in range(m):
                 total += atoms[i, p] * signals[j, p]
             x[a] = total
-        ok = _cholesky(gram, indices, begin, s, mu, L)
+        ok = _cholesky(gram, indices, begin, s, mu, ratio, L)
         if keep:
             for a in range(s):
                 for b in range(a + 1):
@@ -320,7 +322,7 @@ def _move(DD, DU, UD, UU, cosine, sine, angles, gram, gram_rate):
 @_compile
 def _probe(
     first, place, indices, codes, at_atoms, at_directions,
-    mu, gram, gram_rate, cosine, sine, angles, with_slope, bad,
+    mu, ratio, gram, gram_rate, cosine, sine, angles, with_slope, bad,
 ):  # fmt: skip
     """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −‖L⁻¹g‖².
 
@@ -368,11 +370,11 @@ def _probe(
                     entry[w] -= L[a, l, w] * L[a, l, w]
             n_broken = 0
             for w in range(LANES):
-                n_broken += 0 if entry[w] > PIVOT_RATIO * top[w] else 1
+                n_broken += 0 if entry[w] > ratio * top[w] else 1
             if n_broken:
                 any_broken = True
                 for w in range(LANES):
-                    if not entry[w] > PIVOT_RATIO * top[w]:
+                    if not entry[w] > ratio * top[w]:
                         entry[w] = 1.0
                         broken[w] = True
             for w in range(LANES):
@@ -430,7 +432,7 @@ def _extent(indptr):
 
 
 @_compile
-def _cholesky(gram, indices, begin, s, mu, L):
+def _cholesky(gram, indices, begin, s, mu, ratio, L):
     top = 0.0
     ok = True
     for a in range(s):
@@ -444,7 +446,7 @@ def _cholesky(gram, indices, begin, s, mu, L):
         top = max(top, pivot)
         for l in range(a):
             pivot -= L[a, l] * L[a, l]
-        if not pivot > PIVOT_RATIO * top:
+        if not pivot > ratio * top:
             ok = False
             pivot = top
         L[a, a] = 1.0 / np.sqrt(pivot) if pivot > 0 else 1.0
