@@ -39,7 +39,7 @@ def plot_atoms(dictionary, ax=None, shape=None, columns=None):
     for i in range(d):
         top, left = 1 + i // columns * (height + 1), 1 + i % columns * (width + 1)
         atom = dictionary[:, i].reshape(height, width)
-        canvas[top : top + height, left : left + width] = atom / np.abs(atom).max()
+        canvas[top : top + height, left : left + width] = atom / (np.abs(atom).max() or 1)
     ax = _axes(ax)
     ax.imshow(canvas, cmap="gray", interpolation="nearest")
     ax.set_axis_off()
