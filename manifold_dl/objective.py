@@ -237,7 +237,7 @@ class Restriction:
         self.follows = objective.fixed_codes is None
         DD = _inner(atoms, atoms) if state.gram is None else state.gram
         DU, UU = _inner(atoms, self.directions), _inner(self.directions, self.directions)
-        self.grams = DD, DU, np.ascontiguousarray(DU.T), UU
+        self.grams = DD, DU, UU
         if self.follows:
             self.products, energy = [], np.zeros((len(atoms), len(atoms)))
             U = self.directions.astype(objective.dtype, copy=False)

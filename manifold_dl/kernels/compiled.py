@@ -306,13 +306,13 @@ def _along(
 
 
 @_compile
-def _move(DD, DU, UD, UU, cosine, sine, angles, gram, gram_rate):
+def _move(DD, DU, UU, cosine, sine, angles, gram, gram_rate):
     k = len(cosine)
     for i in range(k):
         ci, si, wi = cosine[i], sine[i], angles[i]
         for b in range(k):
             cb, sb, wb = cosine[b], sine[b], angles[b]
-            dd, du, ud, uu = DD[i, b], DU[i, b], UD[i, b], UU[i, b]
+            dd, du, ud, uu = DD[i, b], DU[i, b], DU[b, i], UU[i, b]
             at_d, at_u = ci * dd + si * ud, ci * du + si * uu  # d_i(t) against D_b and U_b
             by_d, by_u = ci * ud - si * dd, ci * uu - si * du  # and its velocity, over the angle
             gram[i, b] = at_d * cb + at_u * sb

@@ -112,7 +112,7 @@ def move(atoms, directions, angles, t, grams):
     """The atoms D(t) = D cos θt + U sin θt and their velocities.
 
     The compiled kernels never form them: they need only inner products, which follow from `grams`,
-    the products DᵀD, DᵀU, UᵀD and UᵀU. So their cost does not see m.
+    the products DᵀD, DᵀU and UᵀU. So their cost does not see m.
     """
     c, s = np.cos(angles * t)[:, None], np.sin(angles * t)[:, None]
     return atoms * c + directions * s, angles[:, None] * (directions * c - atoms * s)
