@@ -138,7 +138,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         signals = self._signals(X, reset=first)
         if first:
             self._rng = _generator(self.random_state)
-            dictionary = self._start(signals, self._rng)
+            dictionary = initial_dictionary(signals, *self._start(len(signals)), self._rng)
             self._evidence, self.history_, self.n_iter_ = (
                 Evidence(np.zeros(dictionary.shape[1])),
                 History(),
@@ -228,14 +228,14 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _learn(self, X):
         signals = self._signals(X, reset=True)
         rng = _generator(self.random_state)
-        start = self._start(signals, rng)
+        n_atoms, init = self._start(len(signals))
         result = learn_dictionary(
             signals,
-            start.shape[1],
-            coder=self._coder(start.shape),
+            n_atoms,
+            coder=self._coder((len(signals), n_atoms)),
             update=self._update(),
             max_iter=self.max_iter,
-            init=start,
+            init=init,
             tol=self.tol,
             rng=rng,
             callbacks=[*self.callbacks, *([Progress()] if self.verbose else [])],
@@ -260,20 +260,21 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise ValueError("n_features=1: with a single feature the only unit atoms are +1 and -1.")
         return X.T
 
-    def _start(self, signals, rng):
-        init, m = self.init, len(signals)
-        if not isinstance(init, str):
-            init = check_array(init, dtype=FLOATS, input_name="init").T
-            n_atoms = init.shape[1] if self.n_components is None else self.n_components
+    def _start(self, m):
+        """The number of atoms, and the start with atoms in columns."""
+        init, n_atoms = self.init, self.n_components
+        if isinstance(init, str):
+            n_atoms = m if n_atoms is None else n_atoms
         else:
-            n_atoms = m if self.n_components is None else self.n_components
+            init = check_array(init, dtype=FLOATS, input_name="init").T
+            n_atoms = init.shape[1] if n_atoms is None else n_atoms
         if isinstance(n_atoms, bool) or not isinstance(n_atoms, Integral) or n_atoms < 1:
             raise ValueError(f"n_components={n_atoms!r}: give a whole number of at least 1.")
         if not isinstance(init, str) and init.shape != (m, n_atoms):
             raise ValueError(
                 f"init has shape {init.T.shape}; (n_components, n_features) = ({n_atoms}, {m}) is needed."
             )
-        return initial_dictionary(signals, int(n_atoms), init, rng)
+        return int(n_atoms), init
 
     def _coder(self, shape):
         if self.coder is not None:

@@ -1,0 +1,422 @@
+"""The scikit-learn face: its own checks, parameters, pipelines, mini-batches."""
+
+import pickle
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import manifold_dl
+from manifold_dl import (
+    KSVD,
+    MOD,
+    OMP,
+    History,
+    Lasso,
+    ManifoldDictionaryLearning,
+    Reason,
+    SimCO,
+    datasets,
+    learn_dictionary,
+    metrics,
+    schedules,
+)
+
+D_TRUE, _, Y = datasets.synthetic(8, 12, 90, sparsity=2, snr_db=20, rng=0)
+ROWS = np.ascontiguousarray(Y.T)
+
+
+def model(n_components=12, **options):
+    settings = {"coder": OMP(sparsity=2), "update": SimCO(mu=[0.1, 0.0]), "max_iter": 4, "random_state": 0}
+    return ManifoldDictionaryLearning(n_components, **{**settings, **options})
+
+
+@parametrize_with_checks(
+    [
+        ManifoldDictionaryLearning(max_iter=3),
+        ManifoldDictionaryLearning(4, coder=OMP(sparsity=1), update=KSVD(), init="random", max_iter=2),
+    ]
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+# Rows and columns
+
+
+def test_rows_are_the_columns_of_learn_dictionary():
+    fitted = model().fit(ROWS)
+    result = learn_dictionary(Y, 12, coder=OMP(sparsity=2), update=SimCO(mu=[0.1, 0.0]), max_iter=4, rng=0)
+    np.testing.assert_array_equal(fitted.components_, result.dictionary.T)
+    np.testing.assert_array_equal(fitted.transform(ROWS), result.codes.toarray().T)
+    assert fitted.components_.shape == (12, 8) and fitted.n_features_in_ == 8
+    assert fitted.n_iter_ == 4 and fitted.reason_ is Reason.ITERATION_LIMIT
+    np.testing.assert_array_equal(fitted.history_.loss, result.history.loss)
+
+
+def test_rows_are_not_copied():
+    seen = []
+
+    class Spy:
+        def encode(self, signals, dictionary):
+            seen.append(signals)
+            return OMP(sparsity=2).encode(signals, dictionary)
+
+    model(coder=Spy(), max_iter=1).fit(ROWS).transform(ROWS)
+    assert seen and all(np.shares_memory(signals, ROWS) and signals.shape == (8, 90) for signals in seen)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precision_is_kept(dtype):
+    fitted = model().fit(ROWS.astype(dtype))
+    codes = fitted.transform(ROWS.astype(dtype))
+    assert fitted.components_.dtype == codes.dtype == fitted.inverse_transform(codes).dtype == dtype
+    assert model().fit_transform(ROWS.astype(dtype)).dtype == dtype
+
+
+def test_transform_and_back():
+    fitted = model(max_iter=20).fit(ROWS)
+    codes = fitted.transform(ROWS)
+    assert codes.shape == (90, 12) and isinstance(codes, np.ndarray)
+    assert (np.count_nonzero(codes, axis=1) <= 2).all()
+    again = fitted.inverse_transform(codes)
+    np.testing.assert_allclose(again, codes @ fitted.components_, rtol=1e-15)
+    np.testing.assert_allclose(fitted.inverse_transform(scipy.sparse.csr_array(codes)), again, atol=1e-14)
+    np.testing.assert_array_equal(model(max_iter=20).fit_transform(ROWS), codes)
+
+
+def test_codes_of_the_wrong_width_are_refused():
+    with pytest.raises(ValueError, match="X has 5 columns, but there are 12 components"):
+        model().fit(ROWS).inverse_transform(np.ones((3, 5)))
+
+
+def test_score_is_the_share_of_energy_explained():
+    fitted = model().fit(ROWS)
+    rest = ROWS - fitted.inverse_transform(fitted.transform(ROWS))
+    # Sums of 720 squares in another order.
+    assert fitted.score(ROWS) == pytest.approx(1 - np.sum(rest**2) / np.sum(ROWS**2), rel=1e-12)
+    assert fitted.score(np.zeros((3, 8))) == 1.0
+    assert fitted.score(3 * fitted.components_) == pytest.approx(1, abs=1e-14)
+    assert fitted.score(ROWS * 1e-200) == pytest.approx(fitted.score(ROWS), rel=1e-9)
+    assert model(max_iter=20).fit(ROWS).score(ROWS) > model(max_iter=1).fit(ROWS).score(ROWS)
+
+
+# Defaults and starts
+
+
+@pytest.mark.parametrize(("n_features", "sparsity"), [(2, 1), (19, 1), (20, 2), (64, 6)])
+def test_defaults_are_found_in_fit(n_features, sparsity):
+    rows = np.random.default_rng(0).standard_normal((200, n_features))
+    estimator = ManifoldDictionaryLearning(max_iter=1, random_state=0)
+    codes = estimator.fit_transform(rows)
+    assert estimator.components_.shape == (n_features, n_features)
+    assert np.count_nonzero(codes, axis=1).max() == sparsity
+    assert estimator.coder is None and estimator.update is None and estimator.n_components is None
+
+
+def test_fewer_components_than_a_tenth_of_the_features():
+    rows = np.random.default_rng(0).standard_normal((30, 64))
+    codes = ManifoldDictionaryLearning(2, max_iter=1, random_state=0).fit_transform(rows)
+    assert codes.shape == (30, 2)
+
+
+def test_a_start_of_ones_own_is_given_in_rows():
+    fitted = model(None, init=5 * D_TRUE.T, max_iter=1).fit(ROWS)
+    assert metrics.recovery(fitted.components_.T, D_TRUE, threshold=0.95) == 1
+    with pytest.raises(
+        ValueError, match=r"init has shape \(8, 12\); \(n_components, n_features\) = \(12, 8\)"
+    ):
+        model(init=D_TRUE).fit(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"n_components": 0}, "n_components=0: give a whole number"),
+        ({"n_components": 2.5}, "n_components=2.5: give a whole number"),
+        ({"max_iter": 0}, "max_iter=0: give a whole number"),
+        ({"init": "svd"}, "init='svd'"),
+        ({"coder": OMP(sparsity=9)}, "sparsity=9 exceeds"),
+        ({"n_jobs": 0}, "n_jobs"),
+    ],
+)
+def test_refused_in_fit_with_a_sentence(options, sentence):
+    estimator = model(**options)
+    with pytest.raises(ValueError, match=sentence):
+        estimator.fit(ROWS)
+
+
+def test_a_single_feature_is_refused():
+    with pytest.raises(ValueError, match="n_features=1: with a single feature"):
+        model(2, coder=OMP(sparsity=1)).fit(ROWS[:, :1])
+
+
+# Randomness and threads
+
+
+@pytest.mark.parametrize(
+    "state",
+    [7, lambda: np.random.RandomState(7), lambda: np.random.default_rng(7)],
+    ids=["int", "old", "new"],
+)
+def test_the_random_state_decides(state):
+    fresh = state if callable(state) else lambda: state
+    one, same = (model(random_state=fresh()).fit(ROWS).components_ for _ in range(2))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, model(random_state=8).fit(ROWS).components_)
+
+
+def test_the_global_generator_is_left_alone():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    model(random_state=None).fit(ROWS).partial_fit(ROWS)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_jobs_do_not_change_a_bit():
+    rows = np.ascontiguousarray(datasets.synthetic(8, 12, 5000, 2, rng=1).signals.T)
+    one, two = (model(n_jobs=jobs, max_iter=2).fit(rows) for jobs in (None, 2))
+    np.testing.assert_array_equal(one.components_, two.components_)
+    np.testing.assert_array_equal(one.transform(rows), two.transform(rows))
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_under_joblib(backend):
+    shared = SimCO(mu=[0.1, 0.0])
+    models = [model(update=shared, random_state=seed) for seed in range(4)]
+    alone = [clone(m).fit(ROWS).components_ for m in models]
+    fitted = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(m.fit)(ROWS) for m in models)
+    for one, other in zip(fitted, alone, strict=True):
+        np.testing.assert_array_equal(one.components_, other)
+
+
+# Parameters of the parts
+
+
+def test_fields_of_the_parts_are_parameters():
+    estimator = model(update=SimCO(mu=0.1, schedule=schedules.Blocks(4)))
+    params = estimator.get_params()
+    assert params["coder__sparsity"] == 2 and params["update__mu"] == 0.1
+    assert params["update__schedule__size"] == 4
+    assert "coder__sparsity" not in estimator.get_params(deep=False)
+    before = estimator.coder
+    estimator.set_params(coder__sparsity=3, update__schedule__size=6, update__mu=0.2, max_iter=7)
+    assert estimator.coder == OMP(sparsity=3) and before == OMP(sparsity=2)  # a new one: they are frozen
+    assert estimator.update == SimCO(mu=0.2, schedule=schedules.Blocks(6)) and estimator.max_iter == 7
+    assert estimator.set_params() is estimator
+
+
+def test_a_part_and_its_field_in_one_call():
+    estimator = ManifoldDictionaryLearning().set_params(coder__tol=0.5, coder=OMP(sparsity=3))
+    assert estimator.coder == OMP(sparsity=3, tol=0.5)
+    estimator.set_params(update=SimCO(), update__schedule=schedules.Blocks(2), update__schedule__size=5)
+    assert estimator.update == SimCO(schedule=schedules.Blocks(5))
+
+
+def test_a_part_with_parameters_of_its_own_kind():
+    class Coder:
+        sparsity = 1
+
+        def get_params(self, deep=True):
+            return {"sparsity": self.sparsity}
+
+        def set_params(self, **params):
+            self.sparsity = params["sparsity"]
+            return self
+
+    estimator = model(coder=Coder()).set_params(coder__sparsity=4)
+    assert estimator.get_params()["coder__sparsity"] == estimator.coder.sparsity == 4
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"coder__speed": 1}, r"Invalid parameter coder__speed: coder=OMP\(.*\) has sparsity, tol"),
+        ({"update__schedule__size": 3}, r"update__schedule=AllAtoms\(\) has no such field"),
+        ({"max_iter__x": 3}, "max_iter=4 has no such field"),
+        ({"speed": 3}, "Invalid parameter 'speed'"),
+        ({"speed__x": 3}, "Invalid parameter 'speed'"),
+        ({"coder__sparsity": 0}, "sparsity=0: a code needs room"),
+    ],
+)
+def test_parameters_that_do_not_exist_are_refused(params, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        model().set_params(**params)
+
+
+def test_a_field_of_a_part_that_is_not_there():
+    with pytest.raises(ValueError, match="coder=None has no such field; set coder itself first"):
+        ManifoldDictionaryLearning().set_params(coder__sparsity=3)
+
+
+def test_clones_are_equal_and_share_nothing():
+    original = model(update=SimCO(mu=[0.1, 0.0], schedule=schedules.Blocks(4)), callbacks=[History()])
+    copied = clone(original)
+    assert copied.get_params(deep=False).keys() == original.get_params(deep=False).keys()
+    assert copied.coder == original.coder and copied.update == original.update
+    assert copied.update is not original.update and copied.callbacks[0] is not original.callbacks[0]
+
+
+def test_it_prints_what_was_changed():
+    assert repr(ManifoldDictionaryLearning()) == "ManifoldDictionaryLearning()"
+    text = repr(ManifoldDictionaryLearning(5, coder=OMP(sparsity=2)))
+    assert "n_components=5" in text and "coder=OMP(sparsity=2, tol=None)" in text and "max_iter" not in text
+    assert "OMP" in model()._repr_html_()
+
+
+def test_fitting_does_not_change_the_parameters():
+    update = SimCO(mu=[0.1, 0.0])
+    estimator = model(update=update)
+    before = pickle.dumps(estimator.get_params(deep=False))
+    estimator.fit(ROWS).partial_fit(ROWS)
+    assert pickle.dumps(estimator.get_params(deep=False)) == before and estimator.update is update
+
+
+# With others
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_grid_search_finds_the_sparsity(n_jobs):
+    search = GridSearchCV(
+        model(max_iter=5), {"coder__sparsity": [1, 2], "update__mu": [0.1]}, cv=2, n_jobs=n_jobs
+    ).fit(ROWS)
+    assert search.best_params_ == {"coder__sparsity": 2, "update__mu": 0.1}
+    # More atoms explain more; the scores are shares.
+    first, second = search.cv_results_["mean_test_score"]
+    assert 0 < first < second < 1
+
+
+def test_in_a_pipeline():
+    pipeline = make_pipeline(StandardScaler(), model())
+    codes = pipeline.fit_transform(ROWS)
+    assert pipeline.inverse_transform(codes).shape == ROWS.shape
+    assert pipeline.get_feature_names_out().tolist() == [f"manifolddictionarylearning{i}" for i in range(12)]
+    pipeline.set_params(manifolddictionarylearning__coder__sparsity=1).fit(ROWS)
+    assert np.count_nonzero(pipeline.transform(ROWS), axis=1).max() == 1
+
+
+def test_set_output_default_is_an_array():
+    fitted = model().set_output(transform="default").fit(ROWS)
+    assert isinstance(fitted.transform(ROWS), np.ndarray)
+
+
+def test_set_output_with_names():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(ROWS, columns=list("abcdefgh"))
+    codes = model().set_output(transform="pandas").fit_transform(table)
+    assert codes.columns.tolist() == [f"manifolddictionarylearning{i}" for i in range(12)]
+
+
+def test_a_fitted_model_survives_pickling():
+    fitted = model().fit(ROWS).partial_fit(ROWS)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.transform(ROWS), fitted.transform(ROWS))
+    np.testing.assert_array_equal(again.partial_fit(ROWS).components_, fitted.partial_fit(ROWS).components_)
+
+
+def test_callbacks_and_verbosity(capfd):
+    steps = []
+    fitted = model(callbacks=[steps.append, History(coherence=True)], verbose=True).fit(ROWS)
+    assert len(steps) == 4 and fitted.history_.coherence.shape == (4,)
+    assert fitted.fit(ROWS).history_.coherence.shape == (4,)  # of the last fit alone
+    assert capfd.readouterr() == ("", "")  # no terminal, no bar
+
+
+def test_interrupted_keeps_the_best_and_says_so():
+    def interrupt(step):
+        if step.iteration == 1:
+            raise KeyboardInterrupt
+
+    estimator = model(callbacks=[interrupt])
+    with pytest.warns(UserWarning, match="It was interrupted; this is the best dictionary until then"):
+        estimator.fit(ROWS)
+    assert estimator.reason_ is Reason.INTERRUPTED and estimator.n_iter_ == 2
+    assert estimator.transform(ROWS).shape == (90, 12)
+
+
+def test_the_package_does_not_import_scikit_learn_until_it_is_asked_for():
+    program = (
+        "import sys, manifold_dl; assert 'sklearn' not in sys.modules; "
+        "assert 'ManifoldDictionaryLearning' in dir(manifold_dl); "
+        "manifold_dl.ManifoldDictionaryLearning; assert 'sklearn' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert "ManifoldDictionaryLearning" in manifold_dl.__all__
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = manifold_dl.Nothing
+
+
+# Mini-batches
+
+
+def stream(n=9000, size=100, seed=0):
+    D, _, signals = datasets.synthetic(16, 32, n, sparsity=4, snr_db=30, rng=seed)
+    return D, np.split(np.ascontiguousarray(signals.T), n // size)
+
+
+def test_batches_teach_the_dictionary():
+    """Streamed signals, each seen once; `fit` needs 50 passes over 1500 of them for 0.9."""
+    D, batches = stream()
+    estimator = ManifoldDictionaryLearning(32, coder=OMP(sparsity=4), random_state=0)
+    for batch in batches:
+        estimator.partial_fit(batch)
+    assert metrics.recovery(estimator.components_.T, D) >= 0.75
+    assert estimator.n_iter_ == 90 and estimator.n_samples_seen_ == 9000
+    history = estimator.history_
+    assert len(history) == 90 and (np.diff(history.seconds) > 0).all()
+    # What is recorded is the loss before a batch was learned from, so this fall is no memorising.
+    assert history.loss[-10:].mean() < 0.3 * history.loss[:10].mean()
+
+
+@pytest.mark.parametrize("update", [KSVD(), MOD(), None], ids=repr)
+@pytest.mark.parametrize("coder", [OMP(sparsity=2), Lasso(alpha=0.1, sparsity=2)], ids=repr)
+def test_any_parts_work_on_batches(update, coder):
+    estimator = model(update=update, coder=coder)
+    for _ in range(3):
+        for batch in np.split(ROWS, 3):
+            estimator.partial_fit(batch)
+    first = model(update=update, coder=coder).partial_fit(ROWS[:30])
+    assert estimator.score(ROWS) > first.score(ROWS)
+
+
+def test_a_batch_after_fit_goes_on_from_there():
+    fitted = model(max_iter=30, tol=0).fit(ROWS)
+    before = fitted.components_.copy()
+    fitted.partial_fit(ROWS[:10])
+    assert fitted.n_samples_seen_ == 100 and fitted.n_iter_ == 31 and len(fitted.history_) == 31
+    moved = np.linalg.norm(fitted.components_ - before, axis=1)
+    assert 0 < moved.max() < 0.5  # ten samples do not overthrow what ninety said
+    fitted.fit(ROWS)
+    assert fitted.n_samples_seen_ == 90 and fitted.n_iter_ == 30  # and fit begins anew
+    np.testing.assert_array_equal(fitted.components_, before)
+
+
+def test_batches_must_have_the_same_features():
+    with pytest.raises(ValueError, match="X has 7 features, but ManifoldDictionaryLearning is expecting 8"):
+        model().partial_fit(ROWS).partial_fit(ROWS[:, :7])
+
+
+def test_random_schedules_differ_from_batch_to_batch():
+    estimator = model(update=SimCO(mu=0.1, schedule=schedules.RandomSubsets(3, 1)))
+    moved = []
+    for _ in range(4):
+        before = getattr(estimator, "components_", None)
+        estimator.partial_fit(ROWS)
+        if before is not None:
+            moved.append(frozenset(np.flatnonzero(np.any(estimator.components_ != before, axis=1))))
+    assert len(set(moved)) > 1
+
+
+def test_batches_of_one_sample():
+    estimator = model(4, coder=OMP(sparsity=1))
+    for row in ROWS[:20]:
+        estimator.partial_fit(row[None])
+    assert np.isfinite(estimator.components_).all() and estimator.n_samples_seen_ == 20
+    np.testing.assert_allclose(np.linalg.norm(estimator.components_, axis=1), 1, rtol=1e-14)
