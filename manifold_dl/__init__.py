@@ -1,9 +1,20 @@
 """manifold_dl: dictionary learning by optimisation on manifolds, built on Pymanopt."""
 
-from manifold_dl import datasets, manifolds, metrics, optimizers, regularizers, schedules
+from manifold_dl import datasets, manifolds, metrics, optimizers, presets, regularizers, schedules
 from manifold_dl.callbacks import Checkpoint, EarlyStopping, History, Progress, Step
-from manifold_dl.coders import *  # noqa: F403 - the coders are named in that package's __all__
-from manifold_dl.coders import __all__ as _coders
+from manifold_dl.coders import (
+    FOCUSS,
+    IHT,
+    OMP,
+    AnnealedLasso,
+    BasisPursuit,
+    FixedSupport,
+    ForwardSelection,
+    GradientPursuit,
+    Lasso,
+    MatchingPursuit,
+    SubspacePursuit,
+)
 from manifold_dl.learn import learn_dictionary
 from manifold_dl.line_search import GeodesicSearch, GoldenSection
 from manifold_dl.optimizers import LBFGS, LeadingSingularVector
@@ -16,33 +27,44 @@ from manifold_dl.updates import KSVD, MOD, SimCO
 __version__ = "0.1.0"
 
 __all__ = [
+    "FOCUSS",
+    "IHT",
     "KSVD",
     "LBFGS",
     "MOD",
+    "OMP",
+    "AnnealedLasso",
+    "BasisPursuit",
     "Checkpoint",
     "EarlyStopping",
+    "FixedSupport",
+    "ForwardSelection",
     "GeodesicSearch",
     "GoldenSection",
+    "GradientPursuit",
     "History",
+    "Lasso",
     "LeadingSingularVector",
-    "ManifoldDictionaryLearning",  # noqa: F405 - not there until it is asked for
+    "ManifoldDictionaryLearning",
+    "MatchingPursuit",
     "Progress",
     "Reason",
     "ReplaceAtoms",
     "Result",
     "SimCO",
     "Step",
+    "SubspacePursuit",
     "datasets",
     "learn_dictionary",
     "load",
     "manifolds",
     "metrics",
     "optimizers",
+    "presets",
     "regularizers",
     "save",
     "schedules",
     "update_problem",
-    *_coders,
 ]
 
 

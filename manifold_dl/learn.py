@@ -40,6 +40,7 @@ def learn_dictionary(
     callbacks=(),
     threads=None,
     replace=ReplaceAtoms(),  # noqa: B008 - frozen, so one for all is as good as one each
+    restarts=1,
     resume=None,
 ):
     """Learn a dictionary: sparse coding and dictionary update in turn.
@@ -67,7 +68,9 @@ def learn_dictionary(
     threads : int, optional
         For the coder; all processors by default.
     replace : ReplacementPolicy or None
-        What to do with useless atoms after every iteration but the last.
+        What to do with useless atoms after every iteration but the last tenth of them.
+    restarts : int
+        Learn so many times from different starts and keep the result with the smallest error.
     resume : path, optional
         A file written by `Checkpoint`: go on from there, with the same arguments as before.
 
@@ -93,9 +96,22 @@ def learn_dictionary(
         raise ValueError(f"tol={tol}: a share of the loss, finite and not negative.")
     update, callbacks = SimCO() if update is None else update, _as_list(callbacks)
     _require_parts(coder, update, replace, callbacks)
+    _require_count("restarts", restarts)
+    if restarts > 1 and resume is not None:
+        raise ValueError(f"restarts={restarts}: a checkpoint holds one run; resume it with restarts=1.")
+    parts = (coder, update, max_iter, init, tol, np.random.default_rng(rng), callbacks, threads, replace)
+    best = _run(Y, n_atoms, *parts, resume)
+    for _ in range(restarts - 1):
+        if best.reason is Reason.INTERRUPTED:
+            break
+        best = min(best, _run(Y, n_atoms, *parts, None), key=partial(_error_of, Y))
+    return best
+
+
+def _run(Y, n_atoms, coder, update, max_iter, init, tol, rng, callbacks, threads, replace, resume):
+    """One run of the loop, from one start."""
     history = next((c for c in callbacks if isinstance(c, History)), History())
     others = [callback for callback in callbacks if callback is not history]
-    rng = np.random.default_rng(rng)
     encode = _encoder(coder, threads)
 
     history.begin(max_iter)
@@ -112,6 +128,7 @@ def learn_dictionary(
             update.recall(state.memory)
     start = time.perf_counter() - seconds
     last_mu = _ridge(update, max_iter - 1)
+    last_replacement = max_iter - max(1, max_iter // 10)  # new atoms need time to settle
     # A run that had converged when its checkpoint was written has nothing more to do.
     reason = Reason.CONVERGED if calm >= CALM else Reason.ITERATION_LIMIT
 
@@ -127,13 +144,13 @@ def learn_dictionary(
         try:
             for iteration in range(begun, max_iter if calm < CALM else begun):
                 with tally() as counts:
-                    codes = encode(Y, D, codes)
+                    codes = encode(Y, D, codes, iteration)
                     D, codes = update(Y, D, codes, iteration=iteration, rng=rng)
                 fitted, replaced = D, np.zeros(0, np.intp)
                 loss = squared_error(Y, D, codes) / Y.shape[1]
                 if loss < best[0]:
                     best = loss, D, codes
-                if replace is not None and iteration + 1 < max_iter:
+                if replace is not None and iteration < last_replacement:
                     D, replaced = replace(Y, D, codes)
                 mu = _ridge(update, iteration)
                 calm = calm + 1 if mu == last_mu and _is_calm(history, loss, tol, replaced) else 0
@@ -172,6 +189,10 @@ def squared_error(signals, dictionary, codes):
     return float(np.einsum("nm,nm->", rest, rest, dtype=float))
 
 
+def _error_of(signals, result):
+    return squared_error(signals, result.dictionary, result.codes)
+
+
 def _require_count(name, value):
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name}={value!r}: give a whole number of at least 1.")
@@ -193,14 +214,12 @@ def _require_parts(coder, update, replace, callbacks):
 
 
 def _encoder(coder, threads):
-    """encode(Y, D, last codes), with the last codes as a warm start for coders that take one."""
+    """encode(Y, D, last codes, iteration): each coder is told as much of it as it wants to know."""
     known = inspect.signature(coder.encode).parameters
 
-    def encode(Y, D, codes):
-        options = {"threads": threads} if "threads" in known else {}
-        if "codes" in known and codes is not None:
-            options["codes"] = codes
-        return coder.encode(Y, D, **options)
+    def encode(Y, D, codes, iteration=None):
+        options = {"threads": threads, "codes": codes, "iteration": iteration}
+        return coder.encode(Y, D, **{name: value for name, value in options.items() if name in known})
 
     return encode
 

@@ -5,6 +5,7 @@ here are frozen dataclasses, one file per family. `diagnostics.check_coder` test
 coder too.
 """
 
+from manifold_dl.coders.annealed import AnnealedLasso
 from manifold_dl.coders.convex import BasisPursuit, Lasso
 from manifold_dl.coders.greedy import OMP, ForwardSelection
 from manifold_dl.coders.iterative import IHT, GradientPursuit, MatchingPursuit, SubspacePursuit
@@ -15,6 +16,7 @@ __all__ = [
     "FOCUSS",
     "IHT",
     "OMP",
+    "AnnealedLasso",
     "BasisPursuit",
     "FixedSupport",
     "ForwardSelection",
