@@ -14,50 +14,24 @@ of G per step from the second-level cache, where this reads one.
 `coding_reference` has the same functions in plain NumPy. The coders call whichever exists.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numba import njit
 
-# Products DᵀY are formed for a few signals at a time, small enough to stay in the cache and, at 2^18
-# multiplications, small enough that OpenBLAS runs them on the calling thread: the threads are ours, one per
-# block of signals.
-ROWS = 16
-MULTIPLICATIONS = 2**18
+from manifold_dl.kernels.coding_parts import (
+    ROUNDINGS,
+    ROWS,
+    argmax_abs,
+    compiled,
+    contains,
+    copy,
+    correlate,
+    empty_codes,
+    prepare,
+    relative_error,
+    residual_budget,
+    sort_by_index,
+)
 
-# The search for the largest entry folds an array in four, twice, so the number of atoms is padded to a
-# multiple.
-PAD = 16
-
-# Below this many units of rounding a number that should be zero is taken to be zero.
-ROUNDINGS = 64
-
-# Division follows IEEE rules, and a·b + c may be one instruction; nothing else is left to the compiler.
-compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
-
-
-class Prepared(NamedTuple):
-    """A dictionary, laid out for the kernels: computed once, used for every block of signals."""
-
-    atoms: np.ndarray  # d×m, an atom per row
-    tiles: np.ndarray  # tiles×m×width: the dictionary, in groups of atoms padded with zeros
-    gram: np.ndarray  # padded×padded, padded = tiles·width
-
-
-def prepare(atoms):
-    d, m = atoms.shape
-    widest = max(64, MULTIPLICATIONS // (ROWS * m))
-    n_tiles = -(-d // widest)
-    width = -(-d // (n_tiles * PAD)) * PAD
-    padded = np.zeros((n_tiles * width, m), atoms.dtype)
-    padded[:d] = atoms
-    tiles = _on_cache_lines((n_tiles, m, width), atoms.dtype)
-    tiles[:] = padded.reshape(n_tiles, width, m).transpose(0, 2, 1)
-    # Not padded @ padded.T: after a product in threads OpenBLAS keeps its own busy for some 30 ms, waiting
-    # for the next, and those are the processors our blocks are about to run on.
-    gram = np.empty((len(padded), len(padded)), atoms.dtype)
-    _multiply(padded, tiles, gram)
-    return Prepared(atoms, tiles, gram)
+__all__ = ["forward_selection", "omp", "prepare"]
 
 
 def omp(dictionary, signals, sparsity, tol):
@@ -76,23 +50,6 @@ def forward_selection(dictionary, signals, sparsity, tol):
     counts, indices, values = empty_codes(signals, sparsity)
     _forward_selection(*dictionary, signals, tol, np.finfo(signals.dtype).eps, counts, indices, values)
     return counts, indices, values
-
-
-def _on_cache_lines(shape, dtype):
-    """An empty array that starts on a cache line: BLAS reads small matrices in place, a tenth faster so."""
-    size = int(np.prod(shape)) * dtype.itemsize
-    memory = np.empty(size + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    return memory[start : start + size].view(dtype).reshape(shape)
-
-
-def empty_codes(signals, sparsity):
-    n = len(signals)
-    return (
-        np.empty(n, np.int32),
-        np.empty((n, sparsity), np.int32),
-        np.empty((n, sparsity), signals.dtype),
-    )
 
 
 @compiled
@@ -159,7 +116,7 @@ def _forward_selection(atoms, tiles, gram, signals, tol, eps, counts, indices, v
         scale = abs(a[p])
         if scale > 0:
             divide(a, scale)
-        remaining[:] = squares
+        copy(squares, remaining)
         k = 0
         while k < sparsity and left > limit and scale > 0:
             if abs(a[p]) <= ROUNDINGS * eps or contains(support, k, p):
@@ -183,59 +140,6 @@ def _forward_selection(atoms, tiles, gram, signals, tol, eps, counts, indices, v
         multiply(x, scale, k)
         sort_by_index(support, x, k)
         counts[j] = k
-
-
-@compiled
-def _multiply(rows, tiles, out):
-    product = np.empty((ROWS, tiles.shape[2]), out.dtype)
-    for j in range(0, len(rows), ROWS):
-        correlate(rows[j : j + ROWS], tiles, product, out[j : j + ROWS])
-
-
-@compiled
-def correlate(signals, tiles, product, correlations):
-    """The products of a few signals with every atom."""
-    n, width = len(signals), tiles.shape[2]
-    for t in range(len(tiles)):
-        np.dot(signals, tiles[t], product[:n])
-        for j in range(n):
-            correlations[j, t * width : (t + 1) * width] = product[j]
-
-
-@compiled
-def argmax_abs(a, quarter, sixteenth):
-    """Index of the entry largest in magnitude, by two foldings that compile to vector instructions."""
-    fold(a, quarter)
-    fold(quarter, sixteenth)
-    p, largest = 0, sixteenth[0]
-    for i in range(1, len(sixteenth)):
-        p = i if sixteenth[i] > largest else p
-        largest = sixteenth[i] if sixteenth[i] > largest else largest
-    return unfold(a, unfold(quarter, p, len(sixteenth), largest), len(quarter), largest)
-
-
-@compiled
-def fold(a, quarter):
-    q = len(quarter)
-    first, second, third, fourth = a[:q], a[q : 2 * q], a[2 * q : 3 * q], a[3 * q : 4 * q]
-    for i in range(q):
-        left = abs(first[i]) if abs(first[i]) > abs(second[i]) else abs(second[i])
-        right = abs(third[i]) if abs(third[i]) > abs(fourth[i]) else abs(fourth[i])
-        quarter[i] = left if left > right else right
-
-
-@compiled
-def unfold(a, p, q, largest):
-    """Which of the four entries folded onto p was the largest. No branch: it could not be predicted."""
-    found = p
-    for i in range(1, 4):
-        found = p + i * q if abs(a[p + i * q]) == largest else found
-    return found
-
-
-@compiled
-def contains(support, k, p):
-    return p in support[:k]
 
 
 @compiled
@@ -323,49 +227,3 @@ def solve_upper(L, z, x, k):
         for l in range(i + 1, k):
             t -= L[l, i] * x[l]
         x[i] = t * L[i, i]
-
-
-@compiled
-def residual_budget(signal, tol):
-    """The norm of a signal, and the squared residual allowed and left, as fractions of its square."""
-    if tol < 0:
-        return 1.0, -1.0, 1.0
-    norm = euclidean_norm(signal)
-    if norm <= np.sqrt(tol):  # a signal of zeros too
-        return norm, 0.0, 0.0
-    return norm, (np.sqrt(tol) / norm) ** 2, 1.0
-
-
-@compiled
-def euclidean_norm(y):
-    """The norm, with the largest entry brought to 1 so that no square under- or overflows."""
-    largest = 0.0
-    for i in range(len(y)):
-        largest = max(largest, abs(y[i]))
-    if largest == 0:
-        return 0.0
-    total = 0.0
-    for i in range(len(y)):
-        total += (y[i] / largest) ** 2
-    return largest * np.sqrt(total)
-
-
-@compiled
-def relative_error(signal, norm, atoms, support, x, k, residual):
-    """‖y − Dx‖²/‖y‖² from the residual itself: 1 − Σz² has lost every digit once the fit is nearly exact."""
-    residual[:] = signal
-    for l in range(k):
-        atom = atoms[support[l]]
-        for i in range(len(residual)):
-            residual[i] -= x[l] * atom[i]
-    return (euclidean_norm(residual) / norm) ** 2
-
-
-@compiled
-def sort_by_index(support, x, k):
-    for i in range(1, k):
-        p, v, l = support[i], x[i], i - 1
-        while l >= 0 and support[l] > p:
-            support[l + 1], x[l + 1] = support[l], x[l]
-            l -= 1
-        support[l + 1], x[l + 1] = p, v

@@ -6,8 +6,16 @@ vanished are left out, so a step becomes cheaper as the code becomes sparse.
 
 import numpy as np
 
-from manifold_dl.kernels.coding import MULTIPLICATIONS, empty_codes, sort_by_index
-from manifold_dl.kernels.coding_lasso import append_row, compiled, keep_largest, solve
+from manifold_dl.kernels.coding_parts import (
+    MULTIPLICATIONS,
+    append_row,
+    copy,
+    empty_codes,
+    keep_largest,
+    solve,
+    sort_by_index,
+)
+from manifold_dl.kernels.coding_parts import compiled_reordering as compiled
 
 
 def focuss(dictionary, signals, sparsity, p, ridge, max_iter, negligible):
@@ -34,14 +42,14 @@ def _focuss(atoms, signals, p, ridge, max_iter, negligible, tolerance, counts, i
             active[l], x[l], weights[l] = l, 0, 1
         for _ in range(max_iter if k > 0 else 0):
             for l in range(k):
-                weighted[l] = weights[l] * atoms[active[l]]
+                multiple(weights[l], atoms[active[l]], weighted[l])
             gather(weighted, k, ridge, part, system)
             independent = True
             for l in range(m):
                 independent = independent and append_row(system, L, order, l, l, 0.0)
             if not independent:
                 break  # the ridge is lost in rounding: the last codes stand
-            z[:] = signals[j]
+            copy(signals[j], z)
             solve(L, z, m)
             largest, change = 0.0, 0.0
             for l in range(k):
@@ -69,15 +77,25 @@ def _focuss(atoms, signals, p, ridge, max_iter, negligible, tolerance, counts, i
 
 
 @compiled
+def multiple(c, source, target):
+    for i in range(len(source)):
+        target[i] = c * source[i]
+
+
+@compiled
 def gather(weighted, k, ridge, part, system):
     """DW²Dᵀ plus `ridge` times its mean diagonal entry, in products small enough for one thread of BLAS."""
     m = len(system)
     rows = max(16, MULTIPLICATIONS // (m * m))
-    system[:] = 0
+    for i in range(m):
+        for l in range(m):
+            system[i, l] = 0
     for start in range(0, k, rows):
         some = weighted[start : min(start + rows, k)]
         np.dot(some.T, some, part)
-        system += part
+        for i in range(m):
+            for l in range(m):
+                system[i, l] += part[i, l]
     trace = 0.0
     for i in range(m):
         trace += system[i, i]

@@ -7,19 +7,22 @@ where a function says so.
 
 import numpy as np
 
-from manifold_dl.kernels.coding import (
+from manifold_dl.kernels.coding_parts import (
     ROUNDINGS,
     ROWS,
     argmax_abs,
     compiled,
+    copy,
     correlate,
     empty_codes,
     euclidean_norm,
+    keep_largest,
+    least_squares,
     relative_error,
     residual_budget,
+    residual_correlations,
     sort_by_index,
 )
-from manifold_dl.kernels.coding_lasso import keep_largest, least_squares, residual_correlations
 
 
 def matching_pursuit(dictionary, signals, sparsity, tol, max_iter):
@@ -129,7 +132,7 @@ def _subspace_pursuit(atoms, tiles, gram, signals, max_iter, eps, counts, indice
             correlate(signals[j : j + ROWS], tiles, product, correlations)
         a, support, x = correlations[j % ROWS], indices[j], values[j]
         norm = euclidean_norm(signals[j])
-        h[:] = a
+        copy(a, h)
         k = take_largest(h, support, 0, sparsity, quarter, sixteenth)
         k = least_squares(a, gram, L, support, x, k, eps)
         error = relative_error(signals[j], norm, atoms, support, x, k, residual) if norm > 0 else 0.0
@@ -166,9 +169,10 @@ def _iht(tiles, gram, signals, max_iter, eps, counts, indices, values):
         if j % ROWS == 0:
             correlate(signals[j : j + ROWS], tiles, product, correlations)
         a, support, x = correlations[j % ROWS], indices[j], values[j]
-        h[:] = a
+        copy(a, h)
         k = take_largest(h, support, 0, sparsity, quarter, sixteenth)
-        x[:k] = 0
+        for l in range(k):
+            x[l] = 0
         for _ in range(max_iter):
             residual_correlations(a, gram, support, x, k, h)
             for l in range(k):

@@ -12,12 +12,21 @@ c = 1/(1 + tol) the point c·r is feasible for the dual, and the gap is (1 − c
 """
 
 import numpy as np
-from numba import njit
 
-from manifold_dl.kernels.coding import ROUNDINGS, ROWS, argmax_abs, contains, correlate, sort_by_index
-
-# Sums may be reordered, so that the products of triangular solves vectorise.
-compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+from manifold_dl.kernels.coding_parts import (
+    ROUNDINGS,
+    ROWS,
+    append_row,
+    argmax_abs,
+    contains,
+    correlate,
+    keep_largest,
+    least_squares,
+    residual_correlations,
+    solve,
+    sort_by_index,
+)
+from manifold_dl.kernels.coding_parts import compiled_reordering as compiled
 
 
 def lasso(dictionary, signals, path, relative, tol, refit, start):
@@ -146,81 +155,3 @@ def exchange(gram, L, active, x, signs, k, p, sign, goal, eps):
         x[l] -= step * goal[l]
     k = remove(gram, L, active, x, signs, k, out, eps)
     return add(gram, L, active, x, signs, k, p, sign * step, eps)
-
-
-@compiled
-def append_row(gram, L, active, k, p, eps):
-    """Row k of the Cholesky factor of G_AA when atom p joins, its diagonal stored inverted.
-
-    False where p depends on the atoms before it.
-    """
-    row = L[k]
-    w = gram[p, p]
-    for l in range(k):
-        other, t = L[l], gram[p, active[l]]
-        for i in range(l):
-            t -= other[i] * row[i]
-        t *= other[l]
-        row[l] = t
-        w -= t * t
-    if not w > ROUNDINGS * eps * gram[p, p]:
-        return False
-    row[k] = 1 / np.sqrt(w)
-    return True
-
-
-@compiled
-def solve(L, b, k):
-    """L Lᵀx = b, in place."""
-    for l in range(k):
-        row, t = L[l], b[l]
-        for i in range(l):
-            t -= row[i] * b[i]
-        b[l] = t * row[l]
-    for l in range(k - 1, -1, -1):
-        row = L[l]
-        t = b[l] * row[l]
-        b[l] = t
-        for i in range(l):
-            b[i] -= t * row[i]
-
-
-@compiled
-def least_squares(a, gram, L, active, x, k, eps):
-    """Least-squares coefficients on a support, without the atoms that depend on those before them."""
-    kept = 0
-    for l in range(k):
-        if append_row(gram, L, active, kept, active[l], eps):
-            active[kept] = active[l]
-            x[kept] = a[active[l]]
-            kept += 1
-    solve(L, x, kept)
-    return kept
-
-
-@compiled
-def keep_largest(active, x, k, size):
-    """Move the `size` coefficients largest in magnitude to the front."""
-    for i in range(min(size, k)):
-        best = i
-        for l in range(i + 1, k):
-            if abs(x[l]) > abs(x[best]):
-                best = l
-        active[i], active[best] = active[best], active[i]
-        x[i], x[best] = x[best], x[i]
-    return min(size, k)
-
-
-@compiled
-def residual_correlations(a, gram, active, x, k, h):
-    """h = a − G_A x_A: the products of all atoms with the residual, four rows of G at a time."""
-    h[:] = a
-    for l in range(0, k - 3, 4):
-        g0, g1, g2, g3 = gram[active[l]], gram[active[l + 1]], gram[active[l + 2]], gram[active[l + 3]]
-        x0, x1, x2, x3 = x[l], x[l + 1], x[l + 2], x[l + 3]
-        for i in range(len(h)):
-            h[i] -= x0 * g0[i] + x1 * g1[i] + x2 * g2[i] + x3 * g3[i]
-    for l in range(k - k % 4, k):
-        g0, x0 = gram[active[l]], x[l]
-        for i in range(len(h)):
-            h[i] -= x0 * g0[i]
