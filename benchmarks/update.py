@@ -235,6 +235,7 @@ def milliseconds(seconds):
 def main():
     quick = "--quick" in sys.argv[1:]
     repeats = 3 if quick else 9
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     console, rows = Console(), []
     with Progress(console=console, transient=True) as progress:
         bar = progress.add_task("measuring ...", total=2 * len(SIZES) + 3)
@@ -261,6 +262,10 @@ def main():
             row.what, str(row.size), f"{row.ratio:.3f}", bound if row.binding else "–", verdict, row.detail
         )
     console.print(table)
+    if busy > 0.5:
+        console.print(
+            f"Other work was running (load {busy:.1f}): two threads may not have had two processors."
+        )
 
 
 if __name__ == "__main__":
