@@ -260,6 +260,16 @@ def test_lasso_with_dependent_atoms_still_satisfies_its_optimality_conditions():
         assert np.diff(X.indptr).max() <= 3
 
 
+def test_lasso_survives_atoms_that_differ_by_rounding():
+    # At a penalty near rounding, twins of an active atom seem to violate the conditions, and must not enter.
+    rng = np.random.default_rng(0)
+    for seed in range(50):
+        D, _, Y = problem(13, 4, 20, 1, seed=seed)
+        D[:, 2] = -D[:, 0] + 1e-9 * rng.standard_normal(13)
+        X = Lasso(alpha=1e-9, relative=True).encode(Y, D)
+        assert np.abs(X.data).max() < 10 * np.abs(Y).max()
+
+
 def test_lasso_refits_its_largest_entries():
     D, _, Y = problem(16, 40, 100, 4, noise=0.1)
     full, few = Lasso(alpha=0.05).encode(Y, D), Lasso(alpha=0.05, sparsity=2).encode(Y, D)

@@ -43,9 +43,9 @@ def encode_blocks(Y, D, kernel, threads=None, *, unit_atoms=True, rescale=False)
         rows = np.require(Y[:, block].T, requirements=["C", "A", "W"])
         if not rescale:
             return _compact(*kernel(prepared, rows, block))
-        exponents = np.frexp(np.abs(rows).max(axis=1, keepdims=True))[1]
-        counts, indices, values = kernel(prepared, np.ldexp(rows, -exponents), block)
-        return _compact(counts, indices, np.ldexp(values, exponents))
+        exponents = np.frexp(np.abs(rows).max(axis=1))[1]
+        counts, indices, values = _compact(*kernel(prepared, np.ldexp(rows, -exponents[:, None]), block))
+        return counts, indices, np.ldexp(values, np.repeat(exponents, counts))
 
     blocks = [slice(start, min(start + BLOCK_SIZE, n)) for start in range(0, n, BLOCK_SIZE)]
     counts, indices, values = map(

@@ -31,7 +31,7 @@ class Lasso:
     Notes
     -----
     The kernel is an active-set method that ends at the exact solution for the signs it finds; a first pass
-    costs about as much as OMP with as many atoms, and `codes`, the last codes, shorten it.
+    costs about twice as much as OMP with as many atoms, and `codes`, the last codes, shorten it.
 
     References
     ----------

@@ -64,8 +64,8 @@ class ForwardSelection:
 
     OMP asks which atom is most correlated with the residual; this asks which would leave the smallest
     residual after the fit, so it divides the correlation by the distance of the atom from the span of those
-    chosen. Supports are better at the same sparsity (1.5 % less error on picture patches), for half as much
-    time again. SPAMS' `omp` is this method.
+    chosen. Supports are better at the same sparsity (about 1 % less error on picture patches), for
+    half as much time again. SPAMS' `omp` is this method.
 
     Parameters
     ----------

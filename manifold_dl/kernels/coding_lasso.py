@@ -111,7 +111,7 @@ def descend(a, gram, penalty, allowed, eps, L, active, x, signs, k, goal, h, qua
             x[before] = 0
         else:
             k = exchange(gram, L, active, x, signs, k, entered, sign, goal, eps)
-            if k < before:
+            if not contains(active, k, entered):
                 return k
     return k
 
@@ -138,19 +138,23 @@ def remove(gram, L, active, x, signs, k, out, eps):
 def exchange(gram, L, active, x, signs, k, p, sign, goal, eps):
     """Let in an atom that depends on the active ones, d_p = Σ c_l d_l, in place of one of them.
 
-    Moving x_p up and x_A by −c leaves the fit as it is and lowers ‖x‖₁, until a coefficient meets zero.
+    Moving x_p up and x_A by −c leaves the fit as it is and lowers ‖x‖₁, until a coefficient meets zero. Where
+    it would not lower ‖x‖₁ the violation that called p was only rounding, and nothing is done.
     """
     for l in range(k):
         goal[l] = sign * gram[p, active[l]]
     solve(L, goal, k)
+    fall = x[0] * 0
+    for l in range(k):
+        fall += goal[l] * signs[l]
+    if not fall > 1:
+        return k
     out, step = -1, x[0] * 0
     for l in range(k):
         if goal[l] * signs[l] > 0:
             until_zero = x[l] / goal[l]
             if until_zero < step or out < 0:
                 out, step = l, until_zero
-    if out < 0:
-        return k - 1  # no coefficient shrinks: the violation is only rounding
     for l in range(k):
         x[l] -= step * goal[l]
     k = remove(gram, L, active, x, signs, k, out, eps)
