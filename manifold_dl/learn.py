@@ -247,7 +247,7 @@ def _is_calm(history, loss, tol, replaced):
 
 def _snapshot(now, best, rng, history, update, signals):
     """Everything that the next iteration reads, for a checkpoint."""
-    memory = getattr(update, "memory", None)
+    memory = getattr(update, "memory", {})
     return RunState(*now, rng, history.to_dict(), memory, fingerprint(signals), *best)
 
 

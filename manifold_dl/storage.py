@@ -40,7 +40,7 @@ class RunState:
     seconds: float
     rng: np.random.Generator
     columns: dict
-    memory: float | None
+    memory: dict  # what the update's line searcher remembers: numbers by name
     fingerprint: int
     best_loss: float  # what Ctrl-C would return
     best_dictionary: np.ndarray
@@ -85,7 +85,7 @@ def save_checkpoint(state, path):
         "iteration": state.iteration,
         "calm": state.calm,
         "seconds": state.seconds,
-        "memory": None if state.memory is None else float(state.memory),
+        "memory": state.memory,
         "fingerprint": state.fingerprint,
         "best_loss": state.best_loss,
         "rng": _plain(state.rng.bit_generator.state),
@@ -110,7 +110,7 @@ def load_checkpoint(path, signals, n_atoms):
             seconds=float(meta["seconds"]),
             rng=_generator(meta["rng"]),
             columns=_columns(arrays),
-            memory=None if meta["memory"] is None else float(meta["memory"]),
+            memory={str(k): None if v is None else float(v) for k, v in meta["memory"].items()},
             fingerprint=meta["fingerprint"],
             best_loss=float(meta["best_loss"]),
             best_dictionary=best,

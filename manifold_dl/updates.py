@@ -21,7 +21,7 @@ from manifold_dl.inputs import as_dictionary, as_matrix, as_ridge, as_support
 from manifold_dl.line_search import GeodesicSearch
 from manifold_dl.manifolds import Spheres
 from manifold_dl.objective import Objective
-from manifold_dl.optimizers import LeadingSingularVector, recall_step, run_quietly, step_memory
+from manifold_dl.optimizers import LeadingSingularVector, recall_steps, run_quietly, step_memory
 from manifold_dl.parts import Incidence
 from manifold_dl.problem import DictionaryProblem, squared_norm
 from manifold_dl.schedules import AllAtoms, OneAtATime, sweep
@@ -151,12 +151,12 @@ class SimCO:
 
     @property
     def memory(self):
-        """The step length that the next stage will begin with."""
+        """What the line searcher remembers for the next stage: step lengths, by name."""
         return step_memory(self._optimizer)
 
     def recall(self, memory):
-        """Go on with a step length remembered earlier, where a run is resumed."""
-        recall_step(self._optimizer, memory)
+        """Go on with what was remembered earlier, where a run is resumed."""
+        recall_steps(self._optimizer, memory)
 
     def mu_at(self, iteration):
         """The ridge of one outer iteration, None standing for a single update outside of a loop."""

@@ -533,11 +533,19 @@ class TestStepMemory:
         _, searches = searches_of(SimCO(self.optimizer(), schedule=[[0, 1], [2, 3]]), Y, D, X)
         assert searches[1].probes[0][0] == searches[0].t
 
-    @pytest.mark.parametrize("optimizer", [None, "steepest"])
+    @pytest.mark.parametrize(
+        "optimizer",
+        [
+            lambda: None,
+            lambda: SteepestDescent(line_searcher=GoldenSection(), max_iterations=2),
+            lambda: SteepestDescent(max_iterations=3),  # Pymanopt's searchers remember things of their own
+            lambda: ConjugateGradient(max_iterations=3),
+        ],
+        ids=["default", "golden section", "back-tracking", "adaptive"],
+    )
     def test_a_resumed_run_goes_on_as_if_there_had_been_no_break(self, optimizer):
         Y, D, X = problem_data()
-        make = lambda: SimCO(None if optimizer is None else self.optimizer(), mu=0.1)
-        first, second = make(), make()
+        first, second = SimCO(optimizer(), mu=0.1), SimCO(optimizer(), mu=0.1)
         D, X = first(Y, D, X, iteration=0)
         second.recall(first.memory)
         one, other = (rule(Y, D, X, iteration=1) for rule in (first, second))
@@ -547,8 +555,8 @@ class TestStepMemory:
     def test_nothing_to_remember_is_nothing_to_recall(self):
         Y, D, X = problem_data()
         for rule in (SimCO(), SimCO(TrustRegions(max_iterations=1))):
-            assert rule.memory is None
-            rule.recall(None)
+            assert rule.memory == {}
+            rule.recall({})
             rule(Y, D, X, iteration=1)
 
     @pytest.mark.parametrize("unused", [(), (0,)], ids=["all used", "first atom unused"])

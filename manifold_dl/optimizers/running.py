@@ -4,6 +4,7 @@ import inspect
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import lru_cache
+from numbers import Real
 
 import numpy as np
 from pymanopt.optimizers import NelderMead, ParticleSwarm
@@ -34,15 +35,26 @@ def run_quietly(optimizer, problem, start, *, keep_steps=False, rng=None):
 
 
 def step_memory(optimizer):
-    """The step length that the line searcher of the last run left behind, None if there is none."""
-    return getattr(getattr(optimizer, "line_searcher", None), "_memory", None)
+    """What the line searcher of the last run remembers, by name: step lengths and values, all numbers.
+
+    Pymanopt's searchers and ours keep them in private attributes; none is told to the constructor.
+    """
+    searcher = getattr(optimizer, "line_searcher", None)
+    state = getattr(searcher, "__dict__", {})
+    return {
+        name: None if value is None else float(value)
+        for name, value in state.items()
+        if name.startswith("_") and (value is None or isinstance(value, Real))
+    }
 
 
-def recall_step(optimizer, memory):
-    """Make the next run begin with a step length remembered earlier, as if there had been no break."""
-    if memory is not None and hasattr(optimizer, "_line_searcher"):
+def recall_steps(optimizer, memory):
+    """Make the next run begin with what an earlier searcher remembered, as if there had been no break."""
+    if hasattr(optimizer, "_line_searcher"):
         optimizer.line_searcher = deepcopy(optimizer._line_searcher)
-        optimizer.line_searcher._memory = memory
+        for name, value in memory.items():
+            if hasattr(optimizer.line_searcher, name):
+                setattr(optimizer.line_searcher, name, value)
 
 
 @contextmanager
