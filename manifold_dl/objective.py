@@ -20,6 +20,9 @@ from manifold_dl import kernels
 from manifold_dl.blocks import map_in_order, split
 from manifold_dl.kernels import reference
 
+# OpenBLAS computes a product of at most so many multiplications on the calling thread.
+BLAS_STAYS_ALONE = 2**18
+
 
 @dataclass
 class Counts:
@@ -310,5 +313,16 @@ class Restriction:
 
 
 def _inner(atoms, others):
-    """Inner products in double precision, whatever the data: there are k² of them, not n."""
-    return np.asarray(atoms, dtype=float) @ np.asarray(others, dtype=float).T
+    """Inner products in double precision, whatever the data: there are k² of them, not n.
+
+    A few rows at a time: a larger product would wake the threads of BLAS, which then keep busy for some
+    milliseconds on the very processors that our blocks are about to use.
+    """
+    atoms, others = np.asarray(atoms, dtype=float), np.asarray(others, dtype=float)
+    rows = max(1, BLAS_STAYS_ALONE // others.size)
+    if rows >= len(atoms):
+        return atoms @ others.T
+    products = np.empty((len(atoms), len(others)))
+    for first in range(0, len(atoms), rows):
+        np.matmul(atoms[first : first + rows], others.T, out=products[first : first + rows])
+    return products
