@@ -9,7 +9,7 @@ from rich.table import Table
 import manifold_dl as mdl
 
 
-def main(n_signals=400, seed=0):
+def main(n_signals=300, seed=0):
     """Hide a 16×32 dictionary in signals of four atoms each, and look for it."""
     console = Console()
     golden = SteepestDescent(line_searcher=mdl.GoldenSection(), max_iterations=1)
