@@ -1,6 +1,6 @@
 """Training data in column blocks, and map-reduce over them.
 
-The blocks have a fixed size that does not depend on the number of threads, and partial results come
+The blocks have a size that does not depend on the number of threads, and partial results come
 back in block order. So one thread and eight threads add the same numbers in the same order, and give
 the same bits. Called by `objective.py` and by the sparse coders.
 """
@@ -16,9 +16,10 @@ from numbers import Integral
 
 import numpy as np
 
-# Large enough that a block outweighs the hundred microseconds of handing it to a thread, small enough
-# that two threads share 10,000 signals evenly.
+# Large enough that a block outweighs the hundred microseconds of handing it to a thread. With more signals
+# the blocks grow to eight of them, and then no further: their number grows instead.
 BLOCK_SIZE = 2048
+LARGEST_BLOCK = 4 * BLOCK_SIZE
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,10 @@ class Block:
         return self.signals, self.indptr, self.indices
 
 
-def split(signals, indptr, indices, size=BLOCK_SIZE):
+def split(signals, indptr, indices, size=None):
     """Views of the rows of `signals` and of their support, `size` signals at a time.
+
+    The size depends on the number of signals alone, never on that of the threads.
 
     Examples
     --------
@@ -45,6 +48,7 @@ def split(signals, indptr, indices, size=BLOCK_SIZE):
     [(2, slice(0, 2, None)), (2, slice(2, 4, None)), (1, slice(4, 5, None))]
     """
     blocks = []
+    size = size or min(max(BLOCK_SIZE, -(-len(signals) // 8)), LARGEST_BLOCK)
     for start in range(0, len(signals), size):
         part = indptr[start : start + size + 1]
         entries = slice(int(part[0]), int(part[-1]))
