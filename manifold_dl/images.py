@@ -1,0 +1,244 @@
+"""Denoising pictures with a dictionary learned from the noisy picture itself.
+
+Every small patch is represented, but for its mean, by as few atoms as it takes to come within the noise;
+the patches overlap, and where they do their average is taken, together with a little of the noisy picture
+(Elad and Aharon, 2006). The reconstruction works in strips, so its memory does not grow with the picture.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manifold_dl.callbacks import History
+from manifold_dl.coders import OMP
+from manifold_dl.learn import learn_dictionary
+from manifold_dl.updates import SimCO
+
+STRIP = 2**15  # patches in memory at a time
+
+
+@dataclass
+class DenoisingResult:
+    """A cleaned picture and what it was cleaned with.
+
+    Attributes
+    ----------
+    image : array like the noisy picture, in its dtype and range
+    dictionary : m×d array, a patch in every column (channels one after the other)
+    history : History of the learning
+    sigma : float, the standard deviation of the noise, given or estimated, in the picture's units
+    """
+
+    image: np.ndarray
+    dictionary: np.ndarray
+    history: History
+    sigma: float
+
+
+def denoise(
+    image,
+    sigma=None,
+    *,
+    patch_size=8,
+    n_atoms=256,
+    n_patches=40_000,
+    coder=None,
+    update=None,
+    max_iter=10,
+    init="dct",
+    stride=1,
+    gain=1.15,
+    replace=None,
+    rng=0,
+    callbacks=(),
+    threads=None,
+):
+    """Remove white Gaussian noise from a grey or RGB picture.
+
+    Parameters
+    ----------
+    image : rows×columns or rows×columns×3 array
+        Float, or integers of 8 or 16 bit; the result has the same type.
+    sigma : float, optional
+        Standard deviation of the noise in the picture's units; estimated if not given.
+    patch_size : int
+        Side of the square patches.
+    n_atoms : int
+        Atoms to learn.
+    n_patches : int
+        Patches to learn from, drawn at random; all of them if the picture has fewer.
+    coder : SparseCoder, optional
+        By default OMP that stops as soon as the squared error of a patch is (gain·sigma)² a pixel.
+    update : DictionaryUpdate, optional
+        `SimCO(mu=0.05)` by default.
+    max_iter : int
+        Outer iterations of the learning.
+    init : "dct", "data", "random" or array
+        Where the learning starts.
+    stride : int
+        Distance of the patches in the reconstruction; 1 is best and slowest.
+    gain : float
+        How close a patch has to come, in units of the noise.
+    replace, rng, callbacks, threads
+        As for `learn_dictionary`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.add.outer(np.arange(40), np.arange(40)) % 16 / 16
+    >>> noisy = clean + 0.1 * rng.standard_normal(clean.shape)
+    >>> result = denoise(noisy, sigma=0.1, n_atoms=64, max_iter=3)
+    >>> bool(np.std(result.image - clean) < 0.6 * np.std(noisy - clean))
+    True
+    """
+    picture = Picture.of(image, patch_size, stride)
+    if sigma is None:
+        sigma = estimate_sigma(picture.pixels)
+    elif not (np.isfinite(sigma) and sigma >= 0):
+        raise ValueError(f"sigma={sigma}: the noise has a finite standard deviation of at least 0.")
+    if not (np.isfinite(gain) and gain > 0):
+        raise ValueError(f"gain={gain}: give a positive number; 1.15 is usual.")
+    if n_patches < 1:
+        raise ValueError(f"n_patches={n_patches}: learning needs at least one patch.")
+    rng = np.random.default_rng(rng)
+    sparsity = max(1, min(picture.length // 2, n_atoms))
+    coder = coder or OMP(sparsity=sparsity, tol=(gain * sigma) ** 2 * picture.length)
+    result = learn_dictionary(
+        picture.random_patches(n_patches, rng),
+        n_atoms,
+        coder=coder,
+        update=SimCO(mu=0.05) if update is None else update,
+        max_iter=max_iter,
+        init=init,
+        replace=replace,
+        rng=rng,
+        callbacks=callbacks,
+        threads=threads,
+    )
+    clean = reconstruct(picture, result.dictionary, coder, sigma, threads)
+    return DenoisingResult(picture.restore(clean), result.dictionary, result.history, float(sigma))
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture as float channels, and its patches."""
+
+    pixels: np.ndarray  # rows×columns×channels, float
+    patch_size: int
+    stride: int
+    dtype: Any
+    shape: tuple
+
+    @classmethod
+    def of(cls, image, patch_size, stride=1):
+        image = np.asarray(image)
+        if image.dtype.kind not in "fu" or image.dtype.itemsize > 8 or image.dtype == np.float16:
+            raise TypeError(f"a picture of dtype {image.dtype}: give floats, or integers of 8 or 16 bit.")
+        if image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] not in (1, 3)):
+            raise ValueError(f"a picture of shape {image.shape}: give rows×columns, or rows×columns×3.")
+        if patch_size < 2 or stride < 1:
+            raise ValueError(f"patch_size={patch_size}, stride={stride}: at least 2 and 1 are needed.")
+        if min(image.shape[:2]) < patch_size:
+            raise ValueError(
+                f"a picture of {image.shape[:2]} pixels is smaller than a patch of {patch_size}."
+            )
+        if not np.isfinite(image).all():
+            raise ValueError("the picture holds NaN or infinity: fill those pixels first.")
+        working = np.float32 if image.dtype == np.float32 else np.float64
+        pixels = np.atleast_3d(image).astype(working)
+        return cls(pixels, patch_size, stride, image.dtype, image.shape)
+
+    @property
+    def length(self):
+        """m: the numbers in a patch."""
+        return self.patch_size**2 * self.pixels.shape[2]
+
+    @property
+    def windows(self):
+        """Every patch as a view: rows×columns×channels×p×p."""
+        p = self.patch_size
+        return np.lib.stride_tricks.sliding_window_view(self.pixels, (p, p), axis=(0, 1))
+
+    def random_patches(self, count, rng):
+        """m×n patches without their means, all of them if there are no more."""
+        rows, columns = self.windows.shape[:2]
+        if count < rows * columns:
+            chosen = np.sort(rng.choice(rows * columns, size=count, replace=False))
+        else:
+            chosen = np.arange(rows * columns)
+        patches, _ = centred(self.windows[chosen // columns, chosen % columns])
+        return patches.T
+
+    def restore(self, pixels):
+        """The picture's own shape, dtype and, for integers, range."""
+        if self.dtype.kind == "u":
+            top = np.iinfo(self.dtype).max
+            pixels = np.clip(np.rint(pixels), 0, top)
+        return pixels.astype(self.dtype).reshape(self.shape)
+
+
+def reconstruct(picture, dictionary, coder, sigma, threads=None):
+    """The average of all represented patches and, with a small weight, of the noisy picture."""
+    pixels, p = picture.pixels, picture.patch_size
+    total, weight = np.zeros_like(pixels), np.zeros(pixels.shape[:2], dtype=pixels.dtype)
+    columns = _positions(pixels.shape[1], p, picture.stride)
+    rows = _positions(pixels.shape[0], p, picture.stride)
+    per_strip = max(1, STRIP // len(columns))
+    for first in range(0, len(rows), per_strip):
+        strip = rows[first : first + per_strip]
+        patches, means = centred(
+            picture.windows[np.ix_(strip, columns)].reshape(-1, *picture.windows.shape[2:])
+        )
+        codes = coder.encode(patches.T, dictionary, threads=threads)
+        clean = (codes.T @ dictionary.T).astype(pixels.dtype).reshape(len(strip), len(columns), -1, p, p)
+        clean += means.reshape(len(strip), len(columns), -1, 1, 1)
+        _add(total, weight, clean, strip, columns)
+    # Elad and Aharon's 30/σ for 8-bit pictures: the less noise, the more the picture itself counts.
+    own = 30 / 255 * _range(picture) / sigma if sigma > 0 else np.inf
+    if not np.isfinite(own):
+        return pixels.copy()
+    return (own * pixels + total) / (own + weight)[:, :, None]
+
+
+def centred(windows):
+    """n×m patches without the mean of each channel, and the means."""
+    means = windows.mean(axis=(2, 3))
+    patches = windows - means[:, :, None, None]
+    return patches.reshape(len(windows), -1), means
+
+
+def estimate_sigma(pixels):
+    """Standard deviation of the noise: the median of the finest diagonal differences (Donoho's rule).
+
+    Examples
+    --------
+    >>> noise = 3 * np.random.default_rng(0).standard_normal((200, 200, 1))
+    >>> bool(abs(estimate_sigma(noise) - 3) < 0.1)
+    True
+    """
+    even = pixels[: pixels.shape[0] // 2 * 2, : pixels.shape[1] // 2 * 2]
+    a, b, c, d = even[::2, ::2], even[::2, 1::2], even[1::2, ::2], even[1::2, 1::2]
+    details = (a - b - c + d) / 2  # the finest diagonal Haar coefficients: noise of the same variance
+    return float(np.median(np.abs(details)) / 0.6744897501960817)  # the third quartile of a Gaussian
+
+
+def _add(total, weight, clean, rows, columns):
+    """Add a strip of patches at their places: one shifted picture for every pixel of a patch."""
+    p = clean.shape[-1]
+    for i in range(p):
+        for j in range(p):
+            total[np.ix_(rows + i, columns + j)] += clean[:, :, :, i, j]
+            weight[np.ix_(rows + i, columns + j)] += 1
+
+
+def _positions(size, patch_size, stride):
+    """Where patches begin along one side; the last one always touches the border."""
+    return np.unique(np.append(np.arange(0, size - patch_size + 1, stride), size - patch_size))
+
+
+def _range(picture):
+    """White minus black: by the type for integers, 1 for floats unless the pixels say otherwise."""
+    if picture.dtype.kind == "u":
+        return float(np.iinfo(picture.dtype).max)
+    return 255.0 if picture.pixels.max() > 2 else 1.0
