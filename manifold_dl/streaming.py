@@ -6,7 +6,7 @@ from where it is to where the stage puts it: as far as the batch's share in all 
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,13 +30,13 @@ class Evidence:
         E_i, the sum of the squared codes of every atom, with those of long ago counted less.
     seen : int
         N, how many signals have been seen.
-    memory : float or None
-        The step length that the next update stage begins with.
+    memory : dict
+        What the update's line searcher remembers for the next stage, step lengths by name; at first nothing.
     """
 
     energy: np.ndarray
     seen: int = 0
-    memory: float | None = None
+    memory: dict = field(default_factory=dict)
 
 
 def absorb(signals, dictionary, evidence, coder, update, *, iteration=0, rng=None):
@@ -106,7 +106,7 @@ def absorb(signals, dictionary, evidence, coder, update, *, iteration=0, rng=Non
     )
     energy = kept * evidence.energy + new
     share = np.divide(new, energy, out=np.zeros_like(energy), where=energy > 0)
-    evidence = Evidence(energy, evidence.seen + n, getattr(update, "memory", None))
+    evidence = Evidence(energy, evidence.seen + n, getattr(update, "memory", {}))
     return towards(dictionary, goal, share), evidence, step
 
 

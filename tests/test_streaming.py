@@ -53,6 +53,14 @@ def test_later_batches_go_by_their_share_of_the_evidence():
     np.testing.assert_allclose(angle(START, D), new / energy * angle(START, goal), atol=1e-14)
 
 
+def test_the_evidence_carries_step_lengths_from_batch_to_batch():
+    _, evidence, _ = absorb(Y[:, :100], START, Evidence(np.zeros(12)), CODER, SimCO(mu=0.1))
+    assert evidence.memory and all(0 < t < np.inf for t in evidence.memory.values())
+    reader = SimCO(mu=0.1)
+    reader.recall(evidence.memory)
+    assert reader.memory == evidence.memory
+
+
 def test_an_atom_that_the_batch_does_not_use_stays():
     batch = START[:, :3] * 5.0
     D, evidence, _ = absorb(batch, START, Evidence(np.ones(12), 10), OMP(sparsity=1), SimCO(mu=0.1))
