@@ -19,16 +19,18 @@ class OMP:
         measured before a signal is declared done; the usual recursion for its norm loses all digits near an
         exact fit. Give `sparsity`, `tol` or both.
 
-    Notes ----- A signal may get fewer atoms: none if it is zero, and no more once its residual is
-    orthogonal to all atoms or the next atom depends on those chosen. Atoms of any norm are accepted: the
-    choice goes by the angle, the codes belong to the atoms as given. scikit-learn's `orthogonal_mp` does
-    the same for atoms of norm 1.
+    Notes
+    -----
+    A signal may get fewer atoms: none if it is zero, and no more once its residual is orthogonal to all atoms
+    or the next atom depends on those chosen. Atoms of any norm are accepted: the choice goes by the angle,
+    the codes belong to the atoms as given. scikit-learn's `orthogonal_mp` does the same for atoms of norm 1.
 
     The result has the dtype of the signals and does not depend on `threads`.
 
-    References ---------- Pati, Rezaiifar and Krishnaprasad (1993), Orthogonal matching pursuit. Rubinstein,
-    Zibulevsky and Elad (2008), Efficient implementation of the K-SVD algorithm using batch orthogonal
-    matching pursuit.
+    References
+    ----------
+    Pati, Rezaiifar and Krishnaprasad (1993), Orthogonal matching pursuit. Rubinstein, Zibulevsky and Elad
+    (2008), Efficient implementation of the K-SVD algorithm using batch orthogonal matching pursuit.
 
     Examples
     --------

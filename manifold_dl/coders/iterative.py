@@ -30,9 +30,15 @@ class MatchingPursuit:
     ----------
     Mallat and Zhang (1993), Matching pursuits with time-frequency dictionaries.
 
-    Examples -------- >>> import numpy as np >>> D = np.array([[1.0, 0.6], [0.0, 0.8]]) >>>
-    MatchingPursuit(sparsity=2, max_iter=2).encode(np.array([[1.0], [0.5]]), D).toarray().round(12).ravel()
-    array([0.4 , 1.  ])
+    Examples
+    --------
+    The second atom takes its product 1 with the signal, and the first 0.4 of what is left, (0.4, -0.3):
+
+    >>> import numpy as np
+    >>> D = np.array([[1.0, 0.6], [0.0, 0.8]])
+    >>> coder = MatchingPursuit(sparsity=2, max_iter=2)
+    >>> coder.encode(np.array([[1.0], [0.5]]), D).toarray().round(12).ravel()
+    array([0.4, 1. ])
     """
 
     sparsity: int | None = None
@@ -157,8 +163,10 @@ class IHT:
     max_iter : int
         At most so many gradient steps per signal.
 
-    References ---------- Blumensath and Davies (2010), Normalized iterative hard thresholding: guaranteed
-    stability and performance.
+    References
+    ----------
+    Blumensath and Davies (2010), Normalized iterative hard thresholding: guaranteed stability and
+    performance.
 
     Examples
     --------
