@@ -189,7 +189,10 @@ class Objective:
 
     def _rows(self, matrix):
         """An m×k matrix as contiguous rows of atoms: always a copy, so that nobody changes it under us."""
-        return np.array(np.asarray(matrix).T, dtype=self.dtype, order="C")
+        matrix = np.asarray(matrix)
+        if matrix.shape != self.shape:  # the kernels do not look, and would read beyond its end
+            raise ValueError(f"the atoms form a matrix of shape {self.shape}, but {matrix.shape} was given.")
+        return np.array(matrix.T, dtype=self.dtype, order="C")
 
 
 @dataclass

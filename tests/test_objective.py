@@ -301,6 +301,14 @@ def test_empty_supports_and_no_signals_at_all():
     assert nobody.restrict(point, point)(0.3) == 5.0
 
 
+def test_points_of_another_shape_are_refused(data):
+    problem = update_problem(data.Y, data.mask)
+    with pytest.raises(ValueError, match="the atoms form a matrix of shape"):
+        problem.cost(data.D[:, :2])
+    with pytest.raises(ValueError, match="the atoms form a matrix of shape"):
+        problem.restrict(data.D, data.D.T)
+
+
 def test_deficient_signals_are_counted(data):
     D = data.D.copy()
     D[:, 1] = D[:, 0]
