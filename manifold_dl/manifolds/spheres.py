@@ -1,21 +1,19 @@
-"""Geometries for a dictionary: where its m×k matrix of atoms is allowed to move.
-
-The paper keeps every atom on the unit sphere, which makes a dictionary a point on a product of spheres
-(:class:`Spheres`). Since an atom and its negative span the same line, and the codes absorb the sign, one may
-as well move on a product of lines, the Grassmannians G(m, 1) of the paper's Section III (:class:`Lines`).
-
-Wherever this package asks for a ``manifold=``, it takes a *factory*: anything that can be called with (m, k)
-and returns a Pymanopt manifold whose points are m×k arrays. The classes below are such factories, and so are
-``pymanopt.manifolds.Oblique`` and ``pymanopt.manifolds.Stiefel`` as they are.
-"""
+"""The product of spheres: the paper's home of a dictionary with unit atoms."""
 
 import math
-from numbers import Integral
 
 import numpy as np
 from pymanopt.manifolds import Oblique
 
-__all__ = ["Lines", "Spheres"]
+from manifold_dl.manifolds.columnwise import (
+    as_shape,
+    dots,
+    in_dtype_of,
+    largest_one,
+    norms,
+    rounding,
+    unit_columns,
+)
 
 
 class Spheres(Oblique):
@@ -61,14 +59,7 @@ class Spheres(Oblique):
     """
 
     def __init__(self, m, k):
-        if not isinstance(m, Integral) or m < 2:
-            raise ValueError(
-                f"m={m!r}: an atom needs a whole number of entries, at least 2; "
-                "with a single one it can only be +1 or -1 and has nowhere to move."
-            )
-        if not isinstance(k, Integral) or k < 1:
-            raise ValueError(f"k={k!r}: a dictionary needs a whole number of atoms, at least 1.")
-        super().__init__(int(m), int(k))
+        super().__init__(*as_shape(m, k))
 
     def __repr__(self):
         return f"{type(self).__name__}({self._m}, {self._n})"
@@ -93,13 +84,13 @@ class Spheres(Oblique):
         return float(np.linalg.norm(self._angles(point_a, point_b)))
 
     def _angles(self, point_a, point_b):
-        return 2 * np.arctan2(_norms(point_a - point_b), _norms(point_a + point_b))
+        return 2 * np.arctan2(norms(point_a - point_b), norms(point_a + point_b))
 
     # Tangent vectors.
 
     def projection(self, point, vector):
         """Remove from every column its component along the atom: v − x (xᵀv)."""
-        return _in_dtype_of(point, vector - point * _dots(point, vector))
+        return in_dtype_of(point, vector - point * dots(point, vector))
 
     to_tangent_space = projection
 
@@ -113,7 +104,7 @@ class Spheres(Oblique):
 
     def euclidean_to_riemannian_hessian(self, point, euclidean_gradient, euclidean_hessian, tangent_vector):
         """Hessian product on the spheres: the projected Euclidean one, minus v (xᵀ∇f) for their curvature."""
-        curvature = tangent_vector * _dots(point, euclidean_gradient)
+        curvature = tangent_vector * dots(point, euclidean_gradient)
         return self.projection(point, euclidean_hessian - curvature)
 
     # Moving, and finding the way back.
@@ -121,15 +112,15 @@ class Spheres(Oblique):
     def exp(self, point, tangent_vector):
         """Follow the geodesics x cos θ + v sin θ / θ, and renormalise so that rounding never accumulates."""
         # sin θ / θ and cos θ round to 1 long before θ = 1e-30, so an atom at rest needs no case of its own.
-        angles = np.maximum(_norms(tangent_vector), 1e-30)
+        angles = np.maximum(norms(tangent_vector), 1e-30)
         moved = point * np.cos(angles)
         moved += tangent_vector * (np.sin(angles) / angles)
-        moved /= _norms(moved)
-        return _in_dtype_of(point, moved)
+        moved /= norms(moved)
+        return in_dtype_of(point, moved)
 
     def retraction(self, point, tangent_vector):
         """Step off the spheres and back, (x + v) / ‖x + v‖: equal to `exp` up to θ³/3, and without a sine."""
-        return _in_dtype_of(point, _unit_columns(point + tangent_vector))
+        return in_dtype_of(point, unit_columns(point + tangent_vector))
 
     def log(self, point_a, point_b):
         """Return the tangent vector at `point_a` whose geodesic reaches `point_b` the short way, at time 1.
@@ -137,11 +128,11 @@ class Spheres(Oblique):
         Towards the antipode every direction is equally short. There the one closest to a coordinate axis
         is taken, so that the answer is always the same.
         """
-        cosines = _dots(point_a, point_b)
+        cosines = dots(point_a, point_b)
         # x has no tangent component, so y, y − x and y + x all have the same one. It is computed from the
         # shorter of the last two, which is exact where cancellation would hurt: near x and near −x.
         tangents = self.projection(point_a, point_b - point_a * np.copysign(1, cosines))
-        sines = _norms(tangents)
+        sines = norms(tangents)
         angles = np.arctan2(sines, cosines)
 
         # Unit columns are unit to a few roundings only: a smaller tangent component carries no direction.
@@ -151,17 +142,40 @@ class Spheres(Oblique):
             sines[antipodal] = 1
         # Where the sine is 0 there is nothing left to stretch: the atoms are equal.
         stretch = np.divide(angles, sines, out=np.ones_like(sines), where=sines > 0)
-        return _in_dtype_of(point_a, tangents * stretch)
+        return in_dtype_of(point_a, tangents * stretch)
 
     def _any_direction(self, atoms):
         """Unit tangents at `atoms`: the coordinate axis most nearly orthogonal to each, projected."""
         axes = np.zeros_like(atoms)
         axes[np.abs(atoms).argmin(axis=0), np.arange(atoms.shape[1])] = 1
-        return _unit_columns(self.projection(atoms, axes))
+        return unit_columns(self.projection(atoms, axes))
 
     def pair_mean(self, point_a, point_b):
         """Return the point half way along the geodesic from `point_a` to `point_b`."""
         return self.exp(point_a, self.log(point_a, point_b) / 2)
+
+    def closest(self, point):
+        """The dictionary on the manifold that is nearest to any m×k array: here, its columns made unit.
+
+        Columns that are on the manifold up to rounding stay as they are, to the last bit. A column from which
+        no direction can be told (zero, here) becomes a coordinate axis, another one for every column.
+        """
+        scaled = largest_one(point)
+        inside = self._inside(scaled)
+        lengths, few = norms(inside), rounding(point)
+        lost = lengths <= few * norms(scaled)
+        nearest = inside / np.where(lost, 1, lengths)
+        nearest[:, lost] = self._axes(np.flatnonzero(lost)).astype(nearest.dtype)
+        settled = norms(point - nearest) <= few
+        nearest[:, settled] = point[:, settled]
+        return in_dtype_of(point, nearest)
+
+    def _inside(self, vectors):
+        return vectors
+
+    def _axes(self, columns):
+        """A unit vector of its own for each of these column numbers, as long as there are enough."""
+        return np.eye(self._m)[:, columns % self._m]
 
     # Randomness.
 
@@ -176,7 +190,7 @@ class Spheres(Oblique):
         """
         if rng is None:
             return super().random_point()
-        return _unit_columns(np.random.default_rng(rng).standard_normal((self._m, self._n)))
+        return unit_columns(np.random.default_rng(rng).standard_normal((self._m, self._n)))
 
     def random_tangent_vector(self, point, rng=None):
         """Draw a direction of unit norm at `point`; `rng` as in `random_point`."""
@@ -184,79 +198,3 @@ class Spheres(Oblique):
             return super().random_tangent_vector(point)
         vector = self.projection(point, np.random.default_rng(rng).standard_normal(point.shape))
         return vector / self.norm(point, vector)
-
-
-class Lines(Spheres):
-    """Dictionaries whose k atoms are lines through the origin: a product of Grassmannians G(m, 1).
-
-    A line is represented by either of its two unit vectors, so D and D with some columns negated are the same
-    point. The functions to minimise must not mind the sign either, which is true of every objective whose
-    codes follow the dictionary.
-
-    Parameters
-    ----------
-    m : int
-        Length of an atom, at least 2.
-    k : int
-        Number of atoms, at least 1.
-
-    Notes
-    -----
-    A tangent vector belongs to a representative: what v is at x, −v is at −x. Locally nothing differs from
-    the spheres, so `exp`, `retraction`, gradients and Hessians are the same. Globally two lines are never
-    more than π/2 apart, and `dist`, `log`, `pair_mean` and `transport` choose the nearer representative.
-
-    Examples
-    --------
-    >>> lines = Lines(2, 1)
-    >>> x, y = np.array([[1.0], [0.0]]), np.array([[-1.0], [1.0]]) / np.sqrt(2)
-    >>> bool(np.isclose(lines.dist(x, y), np.pi / 4)), lines.dist(x, -x)
-    (True, 0.0)
-    >>> lines.exp(x, lines.log(x, y)).round(3)  # y, represented by its other unit vector
-    array([[ 0.707],
-           [-0.707]])
-    """
-
-    @property
-    def typical_dist(self):
-        """Diameter of the manifold: all atoms at a right angle."""
-        return np.pi / 2 * np.sqrt(self._n)
-
-    def _angles(self, point_a, point_b):
-        minus, plus = _norms(point_a - point_b), _norms(point_a + point_b)
-        return 2 * np.arctan2(np.minimum(minus, plus), np.maximum(minus, plus))
-
-    def log(self, point_a, point_b):
-        """Return the tangent vector at `point_a` that reaches `point_b` up to signs, each atom within π/2."""
-        return super().log(point_a, point_b * _signs(point_a, point_b))
-
-    def transport(self, point_a, point_b, tangent_vector_a):
-        """Carry a tangent vector to the representatives `point_b`, turning it over with those that are."""
-        return self.projection(point_b, tangent_vector_a * _signs(point_a, point_b))
-
-
-def _dots(a, b):
-    """Column by column, the dot product of a and b."""
-    if a.size < 2048:  # optimisers live here on small dictionaries: vecdot starts in half the time of einsum,
-        return np.vecdot(a, b, axis=0)
-    return np.einsum("ij,ij->j", a, b)  # which in turn does not mind the long strides of large ones
-
-
-def _norms(a):
-    return np.sqrt(_dots(a, a))
-
-
-def _signs(a, b):
-    """+1 where the columns of a and b make an acute angle, −1 where an obtuse one."""
-    return np.copysign(1, _dots(a, b))
-
-
-def _unit_columns(a):
-    return a / _norms(a)
-
-
-def _in_dtype_of(point, array):
-    """Cast to the dtype of a float point: step sizes of NumPy's float64 would widen a float32 run."""
-    if array.dtype == point.dtype or point.dtype.kind != "f":
-        return array
-    return array.astype(point.dtype)

@@ -1,0 +1,38 @@
+"""Geometries for a dictionary: where its m×k matrix of atoms is allowed to move.
+
+The paper keeps every atom on the unit sphere, which makes a dictionary a point on a product of spheres
+(:class:`Spheres`). Since an atom and its negative span the same line, and the codes absorb the sign, one may
+as well move on a product of lines, the Grassmannians G(m, 1) of the paper's Section III (:class:`Lines`).
+What is known of the atoms beforehand makes other geometries: no DC component (:class:`ZeroMean`), a given
+subspace (:class:`Subspace`), entries that are not negative (:class:`NonNegative`), orthonormality
+(:class:`Orthonormal`), or nothing at all (:class:`Euclidean`). :class:`Columns` makes a slow one of any
+manifold for a single atom.
+
+Wherever this package asks for a ``manifold=``, it takes a *factory*: anything that can be called with (m, k)
+and returns a Pymanopt manifold whose points are m×k arrays. The classes here are such factories, and so are
+``pymanopt.manifolds.Oblique`` and ``pymanopt.manifolds.Stiefel`` as they are.
+
+A manifold may say three more things to an update rule, beyond what Pymanopt asks of it: ``closest(array)``,
+the point from which to begin where a dictionary is not on the manifold; ``couples_atoms = True``, if a subset
+of the atoms cannot move by itself; and ``unit_atoms = False``, if atoms are not to be normalised beforehand.
+"""
+
+from manifold_dl.manifolds.columns import Columns
+from manifold_dl.manifolds.euclidean import Euclidean
+from manifold_dl.manifolds.lines import Lines
+from manifold_dl.manifolds.nonnegative import NonNegative
+from manifold_dl.manifolds.orthonormal import Orthonormal
+from manifold_dl.manifolds.spheres import Spheres
+from manifold_dl.manifolds.subspace import SpheresWithin, Subspace, ZeroMean
+
+__all__ = [
+    "Columns",
+    "Euclidean",
+    "Lines",
+    "NonNegative",
+    "Orthonormal",
+    "Spheres",
+    "SpheresWithin",
+    "Subspace",
+    "ZeroMean",
+]

@@ -1,0 +1,149 @@
+"""Orthonormal atoms: the Stiefel manifold, for complete and tall dictionaries."""
+
+import numpy as np
+from pymanopt.manifolds import Stiefel
+
+from manifold_dl.manifolds.columnwise import as_shape, in_dtype_of, rounding
+
+
+class Orthonormal(Stiefel):
+    """Dictionaries whose k ≤ m atoms are orthonormal: the Stiefel manifold St(m, k), DᵀD = I.
+
+    Use it to learn a transform: with k = m codes are correlations and nothing needs to be solved; a tall one
+    is a principal subspace with its own axes. Overcomplete dictionaries cannot be orthonormal.
+
+    Parameters
+    ----------
+    m : int
+        Length of an atom, at least 2.
+    k : int
+        Number of atoms, from 1 to m.
+
+    Notes
+    -----
+    A submanifold of R^{m×k} with its inner product, of dimension mk − k(k + 1)/2.
+
+    - Tangent vectors V at D are those with DᵀV + VᵀD = 0; the projection of G is G − D sym(DᵀG).
+    - The retraction is the polar factor, (D + V)(I + VᵀV)^(−1/2). It is also the closest orthonormal matrix
+      and agrees with the geodesic to second order; the Q of a QR decomposition does so to first order only.
+    - The geodesic is exp(D, V) = [D V] expm([[A, −VᵀV], [I, A]]) [I; 0] expm(−A) with A = DᵀV [1]_, cleaned
+      by one Newton-Schulz step, D(3I − DᵀD)/2, which squares what rounding leaves of DᵀD − I.
+    - There is no closed form of the logarithm, and for k = m the manifold falls into two halves (determinant
+      +1 and −1) without any way between them. So `log`, `dist` and `pair_mean` are not available, nor are the
+      optimizers that live on them.
+
+    The atoms are tied to each other: a subset of them cannot be updated while the rest stays, and is refused.
+    For a union of orthonormal bases, hand ``pymanopt.manifolds.Stiefel`` and a schedule of the blocks to
+    `SimCO`.
+
+    References
+    ----------
+    .. [1] A. Edelman, T. A. Arias and S. T. Smith, "The geometry of algorithms with orthogonality
+       constraints", SIAM Journal on Matrix Analysis and Applications 20 (1998), 303-353.
+
+    Examples
+    --------
+    >>> manifold = Orthonormal(4, 3)
+    >>> D = manifold.random_point(0)
+    >>> D = manifold.exp(D, manifold.random_tangent_vector(D, 1))
+    >>> bool(np.allclose(D.T @ D, np.eye(3))), manifold.dim
+    (True, 6)
+    >>> manifold.closest(np.eye(4)[:, :3] * [2, 1, 0.5])
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.],
+           [0., 0., 0.]])
+    """
+
+    couples_atoms = True  # what tells a problem that a subset of the atoms cannot move by itself
+
+    def __init__(self, m, k):
+        m, k = as_shape(m, k)
+        if k > m:
+            raise ValueError(
+                f"k={k} atoms cannot be orthonormal in m={m} dimensions: Orthonormal takes at most m; "
+                "for an overcomplete dictionary use Spheres."
+            )
+        super().__init__(m, k, retraction="polar")
+
+    def __repr__(self):
+        return f"Orthonormal({self._n}, {self._p})"
+
+    __str__ = __repr__
+
+    def inner_product(self, point, tangent_vector_a, tangent_vector_b):
+        """Sum over all entries of the product of two tangent vectors, as a float."""
+        return float(np.vdot(tangent_vector_a, tangent_vector_b))
+
+    def norm(self, point, tangent_vector):
+        """Frobenius norm of a tangent vector, as a float."""
+        return float(np.linalg.norm(tangent_vector))
+
+    def projection(self, point, vector):
+        """Remove from V its normal part, D sym(DᵀV)."""
+        DV = point.T @ vector
+        return in_dtype_of(point, vector - point @ ((DV + DV.T) / 2))
+
+    to_tangent_space = projection
+
+    def euclidean_to_riemannian_hessian(self, point, euclidean_gradient, euclidean_hessian, tangent_vector):
+        """Hessian product: the projection of H[V] − V sym(Dᵀ∇f)."""
+        DG = point.T @ euclidean_gradient
+        return self.projection(point, euclidean_hessian - tangent_vector @ ((DG + DG.T) / 2))
+
+    def zero_vector(self, point):
+        """Return the tangent vector that stays at `point`, in its dtype."""
+        return np.zeros_like(point)
+
+    def exp(self, point, tangent_vector):
+        """Follow the geodesic, and restore what rounding took from the orthonormality."""
+        moved = super().exp(point, tangent_vector)
+        return in_dtype_of(point, 1.5 * moved - 0.5 * moved @ (moved.T @ moved))
+
+    def retraction(self, point, tangent_vector):
+        """Step off the manifold and to the closest point of it, the polar factor of D + V."""
+        return in_dtype_of(point, _polar_factor(point + tangent_vector))
+
+    def closest(self, point):
+        """The orthonormal matrix nearest to any m×k array: its polar factor, UVᵀ of its UΣVᵀ."""
+        nearest = in_dtype_of(point, _polar_factor(point))
+        return point if np.abs(point - nearest).max() <= rounding(point) else nearest
+
+    def log(self, point_a, point_b):
+        """Not available: see the notes."""
+        raise _unavailable("log")
+
+    def dist(self, point_a, point_b):
+        """Not available: see the notes."""
+        raise _unavailable("dist")
+
+    def pair_mean(self, point_a, point_b):
+        """Not available: see the notes."""
+        raise _unavailable("pair_mean")
+
+    def random_point(self, rng=None):
+        """Draw an orthonormal matrix uniformly; `rng` as in `Spheres`."""
+        if rng is None:
+            return super().random_point()
+        Q, R = np.linalg.qr(np.random.default_rng(rng).standard_normal((self._n, self._p)))
+        return Q * np.copysign(1, np.diagonal(R))  # with the signs of QR the draw would not be uniform
+
+    def random_tangent_vector(self, point, rng=None):
+        """Draw a direction of unit norm at `point`; `rng` as in `Spheres`."""
+        if rng is None:
+            vector = super().random_tangent_vector(point)
+        else:
+            vector = self.projection(point, np.random.default_rng(rng).standard_normal(point.shape))
+        return in_dtype_of(point, vector / self.norm(point, vector))
+
+
+def _polar_factor(matrix):
+    U, _, Vt = np.linalg.svd(matrix, full_matrices=False)
+    return U @ Vt
+
+
+def _unavailable(name):
+    return NotImplementedError(
+        f"Orthonormal has no {name}: the Stiefel manifold has no logarithm in closed form, and for k = m no "
+        "way between the determinants +1 and -1. NelderMead and ParticleSwarm need it: take another optimizer."
+    )
