@@ -20,7 +20,7 @@ from manifold_dl.inputs import as_atoms, as_dictionary, as_matrix, as_ridge, as_
 from manifold_dl.manifolds import Spheres
 from manifold_dl.objective import Objective
 from manifold_dl.parts import Incidence
-from manifold_dl.regularizers import differentiable
+from manifold_dl.regularizers import Sum, differentiable
 
 
 def update_problem(
@@ -189,7 +189,8 @@ class DictionaryProblem(pymanopt.Problem):
         self.scale = scale
         self.part = part
         self._omega, self._whole = support, dictionary
-        self._penalties = [differentiable(regularizer) for regularizer in regularizers]
+        self._penalties = Sum(tuple(differentiable(regularizer) for regularizer in regularizers))
+        self._evaluated = []  # the regularizers at the points asked for last, newest first
         self._started = None
         self._recorded = None
 
@@ -228,7 +229,7 @@ class DictionaryProblem(pymanopt.Problem):
     def restrict(self, point, direction):
         """φ(t), with φ.derivative(t), along the geodesic that leaves `point` in `direction`."""
         phi = self.objective.restrict(point, direction)
-        return phi if self.unit == 1.0 and not self._penalties else ProblemRestriction(self, phi)
+        return phi if self.unit == 1.0 and not self.has_penalties else ProblemRestriction(self, phi)
 
     def codes(self, point):
         """The whole d×n codes at `point`: those of I are optimal for it, the others are as they were."""
@@ -259,29 +260,37 @@ class DictionaryProblem(pymanopt.Problem):
 
     @property
     def has_penalties(self):
-        return bool(self._penalties)
+        return bool(self._penalties.terms)
 
     def penalty(self, point):
         """The regularizers at the whole dictionary."""
-        if not self._penalties:
-            return 0.0
-        whole = self.dictionary(point)
-        return sum(float(penalty.value(whole)) for penalty in self._penalties)
+        return self._penalties_at(point).value if self.has_penalties else 0.0
 
     def penalty_gradient(self, point):
         """Their gradient with respect to the atoms I, m×|I|."""
-        if not self._penalties:
+        if not self.has_penalties:
             return 0.0
-        whole = self.dictionary(point)
-        return sum(penalty.gradient(whole)[:, self.part.atoms] for penalty in self._penalties)
+        return self._penalties_at(point).gradient[:, self.part.atoms]
 
     def _penalty_hessian(self, point, direction):
-        if not self._penalties:
+        if not self.has_penalties:
             return 0.0
-        whole = self.dictionary(point)
-        spread = np.zeros_like(whole)
+        spread = np.zeros((len(point), self._omega.n_atoms), np.result_type(point, direction))
         spread[:, self.part.atoms] = direction
-        return sum(penalty.hessian(whole, spread)[:, self.part.atoms] for penalty in self._penalties)
+        return self._penalties_at(point).hessian(spread)[:, self.part.atoms]
+
+    def _penalties_at(self, point):
+        """What the regularizers know of `point`, shared by their value, gradient and Hessian products."""
+        point = np.asarray(point)
+        for place, (known, evaluation) in enumerate(self._evaluated):
+            # By value, because a caller may have changed the array in place; and a trust region that was
+            # refused comes back to the point before.
+            if known.dtype == point.dtype and np.array_equal(known, point):
+                self._evaluated.insert(0, self._evaluated.pop(place))
+                return evaluation
+        evaluation = self._penalties.at(self.dictionary(point))
+        self._evaluated = [(point.copy(), evaluation), *self._evaluated[:1]]
+        return evaluation
 
     def _recorded_gradient(self, point):
         gradient = self.manifold.euclidean_to_riemannian_gradient(point, self.euclidean_gradient(point))
