@@ -1,0 +1,42 @@
+"""Smooth penalties R(D) on the dictionary, added to the objective of an update.
+
+A regularizer is any object with a method ``value(dictionary)``; nothing needs to be inherited. Derivatives
+are optional: whoever builds a problem asks :func:`differentiable`, which gets the missing ones from autograd.
+All of them are plain Euclidean derivatives in the entries of the m×d matrix D; the manifold makes them
+Riemannian. In five lines::
+
+    import autograd.numpy as anp
+
+    @mdl.regularizers.regularizer
+    def peaks(D):
+        return 0.1 * anp.sum(D**4)
+
+    update = mdl.SimCO(regularizers=[2 * peaks + mdl.regularizers.Coherence(0.01)])
+
+Weights are absolute, while the objective they are added to, ‖Y − DX‖², grows with the data: give them as a
+fraction of ‖Y‖², which is what an update compares values with.
+
+The ridge μ on the *codes* is no regularizer in this sense: it changes the inner solve, and so belongs to the
+objective.
+"""
+
+from .algebra import Penalty, Regularizer, Scaled, Sum
+from .atoms import Smoothness, Sparse, Tether
+from .derivatives import differentiable, regularizer
+from .pairs import Coherence, Decorrelation, LogBarrierCoherence, OutsideBound
+
+__all__ = [
+    "Coherence",
+    "Decorrelation",
+    "LogBarrierCoherence",
+    "OutsideBound",
+    "Penalty",
+    "Regularizer",
+    "Scaled",
+    "Smoothness",
+    "Sparse",
+    "Sum",
+    "Tether",
+    "differentiable",
+    "regularizer",
+]
