@@ -50,7 +50,7 @@ def update_problem(
         Ω. A sparse (or dense) array of codes brings its values along: those of the atoms outside I stay
         as they are. Without values they are the optimal ones for `dictionary`.
     manifold : factory (m, k) → Pymanopt manifold of m×k arrays
-        `Spheres`, `Lines`, or Pymanopt's own `Oblique`, `Stiefel`, ...
+        `Spheres`, `Lines`, any other of `manifold_dl.manifolds`, or Pymanopt's own `Oblique`, `Stiefel`, ...
     mu : float
         The ridge μ ≥ 0; positive for regularized SimCO.
     atoms : sequence of int, optional
@@ -183,6 +183,11 @@ class DictionaryProblem(pymanopt.Problem):
         scale=1.0,
         relative=False,
     ):
+        if getattr(manifold, "couples_atoms", False) and len(part.atoms) < support.n_atoms:
+            raise ValueError(
+                f"{manifold} ties all atoms to each other, and {len(part.atoms)} of {support.n_atoms} cannot "
+                "move without the rest: update all of them together, with schedule=AllAtoms() or atoms=None."
+            )
         self.objective = objective
         self.counts = objective.counts
         self.record = []

@@ -58,6 +58,8 @@ class SimCO:
     optimizer : Pymanopt optimizer, optional
         What moves D_I. By default `default_optimizer()`, five conjugate-gradient steps (see the notes).
     manifold : factory (m, k) → manifold of m×k arrays
+        Where the atoms are not on it, they begin at the closest point of it, if it knows that
+        (`manifold.closest`), with the codes scaled to match.
     mu : float, sequence or callable, optional
         The ridge: one number; a sequence, of which outer iteration t takes entry t (the last one holds);
         or a function of t. Zero is primitive SimCO, positive values are regularized SimCO. By default a
@@ -168,7 +170,8 @@ class SimCO:
         return float(self._ridges[min(iteration, len(self._ridges) - 1)])
 
     def __call__(self, signals, dictionary, codes, *, iteration=None, rng=None):
-        stage = Stage(signals, dictionary, codes, threads=as_threads(self.threads))
+        unit_atoms = getattr(self.manifold, "unit_atoms", True)
+        stage = Stage(signals, dictionary, codes, threads=as_threads(self.threads), unit_atoms=unit_atoms)
         mu = self.mu_at(iteration)
         subsets = sweep(self.schedule, stage.D.shape[1], rng, usage=stage.incidence.usage)
         keep_steps = bool(iteration)  # a run begins with fresh step lengths and goes on with those it finds
@@ -274,7 +277,7 @@ class MOD:
 class Stage:
     """The working copy of one update: D and the codes, and the residual, kept up to date."""
 
-    def __init__(self, signals, dictionary, codes, threads=1):
+    def __init__(self, signals, dictionary, codes, threads=1, unit_atoms=True):
         Y = as_matrix(signals, "signals")
         D = as_dictionary(dictionary, n_rows=len(Y))
         self.support = as_support(codes, Y.shape[1], D.shape[1])
@@ -286,8 +289,9 @@ class Stage:
         if self.support.values is None:
             raise ValueError("codes holds no numbers: an update needs the codes X, not only their support.")
         self.values = self.support.values.astype(Y.dtype)
-        self._normalise()
         self._residual = None
+        if unit_atoms:
+            self._normalise()
 
     def residual(self):
         """Y − D X in rows, computed once and then changed only where the codes change."""
@@ -299,7 +303,8 @@ class Stage:
 
     def problem(self, I, mu, settings):
         """The update of I as a Pymanopt problem; None if no signal uses I."""
-        part = self.incidence.part(I)
+        part, manifold = self.incidence.part(I), settings.manifold(len(self.D), len(I))
+        self._begin_on(manifold, I, part)
         if len(part.indices) == 0:
             return None
         if isinstance(part.active, slice):
@@ -318,7 +323,7 @@ class Stage:
         )
         return DictionaryProblem(
             objective,
-            settings.manifold(len(self.D), len(I)),
+            manifold,
             self.support,
             part,
             dictionary=self.D,
@@ -344,6 +349,26 @@ class Stage:
             rest = objective.signals
             self._add(rest, part, -self.values[part.entries])
             self._residual[part.active] = rest
+
+    def _begin_on(self, manifold, I, part):
+        """Move the atoms I to the closest point of the manifold, and scale their codes to match."""
+        old = self.D[:, I]
+        new = manifold.closest(old) if hasattr(manifold, "closest") else old
+        if np.array_equal(new, old):
+            return
+        # c d' is closest to d for c = ⟨d', d⟩/‖d'‖²: that is what the codes have to take over.
+        scales = np.vecdot(new, old, axis=0) / np.vecdot(new, new, axis=0)
+        codes = self.values[part.entries]
+        if self._residual is not None and not isinstance(part.active, slice):
+            rows = self._residual[part.active]
+            self._add(rows, part, codes)
+        self.D[:, I] = new
+        self.values[part.entries] = codes * scales[part.indices].astype(codes.dtype)
+        if isinstance(part.active, slice):
+            self._residual = None
+        elif self._residual is not None:
+            self._add(rows, part, -self.values[part.entries])
+            self._residual[part.active] = rows
 
     def _add(self, rows, part, codes):
         kernels.accumulate(rows, part.indptr, part.indices, codes, _rows(self.D[:, part.atoms]))

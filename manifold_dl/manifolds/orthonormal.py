@@ -145,5 +145,5 @@ def _polar_factor(matrix):
 def _unavailable(name):
     return NotImplementedError(
         f"Orthonormal has no {name}: the Stiefel manifold has no logarithm in closed form, and for k = m no "
-        "way between the determinants +1 and -1. NelderMead and ParticleSwarm need it: take another optimizer."
+        "way between the determinants +1 and -1. NelderMead and ParticleSwarm need one: use another."
     )

@@ -7,10 +7,10 @@ import scipy.linalg
 from pymanopt.manifolds import Grassmann, Oblique, Stiefel
 from pymanopt.optimizers.optimizer import Optimizer
 
-from manifold_dl.manifolds import Lines, Spheres
+from manifold_dl.manifolds import Lines, Orthonormal, Spheres, SpheresWithin
 
 # With one column all of them are the whole unit sphere, or its lines.
-UNIT_SPHERES = (Spheres, Lines, Oblique, Stiefel, Grassmann)
+UNIT_SPHERES = (Spheres, Lines, Orthonormal, Oblique, Stiefel, Grassmann)
 
 
 class LeadingSingularVector(Optimizer):
@@ -18,7 +18,8 @@ class LeadingSingularVector(Optimizer):
 
     With a single unit atom u the objective is ‖Y_r‖² − ‖Y_rᵀu‖²/(1 + μ), so the minimiser is the leading
     left singular vector of Y_r for every ridge μ; only the codes shrink by 1/(1 + μ). The vector belongs
-    to an m×m eigenvalue problem, however many signals there are.
+    to an m×m eigenvalue problem, however many signals there are. For unit atoms in a subspace (`ZeroMean`,
+    `Subspace`) it is that of the projected signals.
 
     Parameters
     ----------
@@ -54,15 +55,20 @@ class LeadingSingularVector(Optimizer):
             raise ValueError(
                 "There is no closed form for fixed codes or regularizers: take another optimizer."
             )
-        if type(problem.manifold) not in UNIT_SPHERES:
+        manifold = problem.manifold
+        in_subspace = isinstance(manifold, SpheresWithin)
+        if type(manifold) not in UNIT_SPHERES and not in_subspace:
             raise ValueError(
-                f"There is no closed form on {problem.manifold}: the singular vector may be any unit vector."
+                f"There is no closed form on {manifold}: the singular vector is the best of all unit "
+                "vectors, and those are not known to be its points."
             )
         start = time.time()
         self._initialize_log()
         rows = objective.signals.astype(float, copy=False)
+        if in_subspace:
+            rows = manifold.within(rows.T).T
         if initial_point is None:
-            initial_point = problem.manifold.random_point()
+            initial_point = manifold.random_point()
         if self._power_steps is None:
             u = _leading(rows)
         else:
