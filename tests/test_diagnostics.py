@@ -99,4 +99,4 @@ def test_an_absolute_threshold_breaks_the_promise_of_scale():
 
 def test_a_good_coder_passes_in_both_precisions():
     for dtype in (np.float64, np.float32):
-        assert check_coder(OMP(sparsity=3), dtype=dtype) is None
+        assert check_coder(OMP(sparsity=3), dtype=dtype)

@@ -1,11 +1,9 @@
-"""Checks for plug-ins: what the rest of the package relies on, tested on the component you pass.
-
-A check raises `AssertionError` with a sentence that names the fault, and returns nothing when all is well.
-The package's own components pass the same functions in the tests.
-"""
+"""The contract of a sparse coder."""
 
 import numpy as np
 import scipy.sparse
+
+from manifold_dl.diagnostics.report import CheckFailed, Report
 
 # Rounding in single precision is about 1e-7; these leave room for the condition of a few random atoms.
 _ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-3}
@@ -35,15 +33,26 @@ def check_coder(coder, *, m=16, n_atoms=24, n_signals=40, dtype=np.float64, rng=
     dtype : float64 or float32
     rng : Generator or seed
 
+    Returns
+    -------
+    Report
+
     Raises
     ------
-    AssertionError
-        Naming the first fault found.
+    CheckFailed
+        An `AssertionError` that names the first fault found.
 
     Examples
     --------
     >>> from manifold_dl.coders import OMP
     >>> check_coder(OMP(sparsity=3))
+    OMP: 6 properties hold.
+      holds: the codes are a finite csc_array (d×n), and the same at every call
+      holds: signs and order of atoms and signals carry over to the codes
+      holds: no code is worse than none
+      holds: the codes are optimal on their support
+      holds: the codes scale with the signals
+      holds: zeros, copies, tiny and huge signals do no harm
     """
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(rng)
@@ -56,6 +65,25 @@ def check_coder(coder, *, m=16, n_atoms=24, n_signals=40, dtype=np.float64, rng=
     _check_symmetries(coder, Y, D, rng)
     _check_quality(coder, Y, D)
     _check_extreme_signals(coder, Y, D)
+    return _report(coder)
+
+
+def _report(coder):
+    promises = {
+        "optimal_on_support": "the codes are optimal on their support",
+        "scale_equivariant": "the codes scale with the signals",
+    }
+    kept = [fact for name, fact in promises.items() if getattr(coder, name, False)]
+    skipped = [f"{fact} (not promised)" for fact in promises.values() if fact not in kept]
+    symmetry = "signs" if getattr(coder, "numbers_atoms", False) else "signs and order"
+    passed = (
+        "the codes are a finite csc_array (d×n), and the same at every call",
+        f"{symmetry} of atoms and signals carry over to the codes",
+        "no code is worse than none",
+        *kept,
+        "zeros, copies, tiny and huge signals do no harm",
+    )
+    return Report(type(coder).__name__, passed, tuple(skipped))
 
 
 def _check_form(coder, Y, D):
@@ -139,7 +167,7 @@ def _check_extreme_signals(coder, Y, D):
             with np.errstate(all="raise", under="ignore"):
                 X = coder.encode(signals, D)
         except FloatingPointError as error:
-            raise AssertionError(f"{type(coder).__name__} met '{error}' on {name} signals.") from error
+            raise CheckFailed(f"{type(coder).__name__} met '{error}' on {name} signals.") from error
         _require(np.isfinite(X.data).all(), coder, f"returned codes that are not finite for {name} signals")
         scaled = scipy.sparse.csc_array(
             (X.data.astype(np.float64) / size, X.indices, X.indptr), shape=X.shape
@@ -164,4 +192,4 @@ def _close(actual, expected):
 
 def _require(holds, coder, fault):
     if not holds:
-        raise AssertionError(f"{type(coder).__name__} {fault}.")
+        raise CheckFailed(f"{type(coder).__name__} {fault}.")

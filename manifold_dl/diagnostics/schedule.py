@@ -1,0 +1,70 @@
+"""The contract of a schedule: index sets that an update can work through, the same for the same seed."""
+
+import numpy as np
+
+from manifold_dl.diagnostics.report import Inspection
+from manifold_dl.schedules import sweep
+
+
+def check_schedule(schedule, n_atoms=12, *, covers=None, rng=0):
+    """Check that `schedule` yields sweeps that an update rule can work through.
+
+    Every subset names at least one atom, in range, none of them twice; there is at least one subset; the same
+    seed gives the same sweep; NumPy's global generator is left alone.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    n_atoms : int
+        The number of atoms, for schedules that suit only some.
+    covers : bool, optional
+        Whether a sweep must move every atom. By default what the attribute `covers_atoms` of the schedule
+        says, False if it has none.
+    rng : seed
+        A whole number, since the same sweep is asked for twice.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> from manifold_dl.schedules import Blocks
+    >>> check_schedule(Blocks(size=5), covers=True)
+    Blocks: 4 properties hold.
+      holds: subsets of atoms in range, without repeats
+      holds: a seed repeats the sweep
+      holds: the global random state is left alone
+      holds: every atom moves
+    """
+    inspection = Inspection(schedule)
+    usage = np.arange(n_atoms)[::-1] // 2  # with ties
+
+    def draw():
+        try:
+            return sweep(schedule, n_atoms, rng, usage)
+        except (TypeError, ValueError) as error:
+            fault = f"cannot be swept: {str(error).rstrip('.')}"
+            inspection.require(False, "", fault)
+
+    state = np.random.get_state()  # noqa: NPY002 - the global state is what is being watched
+    first, second = draw(), draw()
+    inspection.require(True, "subsets of atoms in range, without repeats", "")
+    same = [I.tolist() for I in first] == [I.tolist() for I in second]
+    inspection.require(
+        same, "a seed repeats the sweep", "is not repeatable: the same seed gave two different sweeps"
+    )
+    after = np.random.get_state()  # noqa: NPY002
+    inspection.require(
+        all(np.array_equal(a, b) for a, b in zip(state, after, strict=True)),
+        "the global random state is left alone",
+        "draws from NumPy's global generator, and not from the rng it is given",
+    )
+    if getattr(schedule, "covers_atoms", False) if covers is None else covers:
+        missed = sorted(set(range(n_atoms)) - {int(i) for I in first for i in I})
+        inspection.require(
+            not missed, "every atom moves", f"should cover every atom, but never moves {missed}"
+        )
+    else:
+        inspection.skip("every atom moves (not promised)")
+    return inspection.report()

@@ -1,0 +1,138 @@
+"""The contract of a dictionary update: better atoms and codes on the same support, nothing else touched."""
+
+import copy
+from numbers import Real
+
+import numpy as np
+import scipy.sparse
+
+from manifold_dl.diagnostics.report import Inspection
+
+# Relative rounding of sums over a few hundred entries, with room for the condition of a few random atoms.
+_ROUNDING = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-4}
+
+
+def check_update(
+    update, *, m=8, n_atoms=12, n_signals=60, sparsity=3, unit_atoms=True, objective=None, dtype=float, rng=0
+):
+    """Check that ``update(signals, dictionary, codes, iteration=0, rng=...)`` is a dictionary update.
+
+    On random signals, with least-squares codes on a random support, one signal of zeros and one atom that
+    nobody uses: the result has the right shapes, types and finite numbers; atoms have unit norm; no code
+    appears outside the support; the objective does not rise; the arguments are left as they were; and the
+    same seed gives the same bits.
+
+    Parameters
+    ----------
+    update : DictionaryUpdate
+    m, n_atoms, n_signals, sparsity : int
+        The size of the problem.
+    unit_atoms : bool
+        False for an update that does not keep atoms at norm one.
+    objective : callable (signals, dictionary, codes) → float, optional
+        What must not rise. By default ‖Y − DX‖² + μ‖X‖² + Σ R(D), with the ridge and the regularizers that
+        the update declares as `mu` (or `mu_at(iteration)`) and `regularizers`, if any.
+    dtype : float64 or float32
+    rng : Generator or seed
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> from manifold_dl.updates import KSVD
+    >>> bool(check_update(KSVD()))
+    True
+    """
+    dtype = np.dtype(dtype)
+    inspection = Inspection(update)
+    Y, D, X = _problem(m, n_atoms, n_signals, sparsity, dtype, np.random.default_rng(rng))
+    objective = objective or _declared_objective(update)
+    before = Y.copy(), D.copy(), X.copy()
+    D_new, X_new = _run(inspection, update, Y, D, X)
+
+    _check_form(inspection, D_new, X_new, D, X)
+    same_input = np.array_equal(before[0], Y) and np.array_equal(before[1], D) and _same(before[2], X)
+    inspection.require(same_input, "the arguments are left as they were", "changed an argument it was given")
+    norms = np.linalg.norm(D_new.astype(float), axis=0)
+    i = np.argmax(np.abs(norms - 1))
+    if unit_atoms:
+        inspection.require(
+            abs(norms[i] - 1) <= _ROUNDING[dtype],
+            "atoms have unit norm",
+            f"returned an atom of norm {norms[i]:.6g}; atom {i} should have norm 1",
+        )
+    else:
+        inspection.skip("atoms have unit norm (not asked for)")
+    grown = (X_new.toarray() != 0) & (X.toarray() == 0)
+    where = tuple(int(i) for i in np.argwhere(grown)[0]) if grown.any() else ()
+    inspection.require(
+        not grown.any(), "the support does not grow", f"put a code outside of the support, at {where}"
+    )
+    old, new = objective(Y, D, X), objective(Y, D_new, X_new)
+    inspection.require(
+        new <= old + _ROUNDING[dtype] * max(abs(old), float(np.vdot(Y, Y))),
+        "the objective does not rise",
+        f"raised the objective from {old:.6g} to {new:.6g}",
+    )
+    D_again, X_again = _run(inspection, update, *before)
+    inspection.require(
+        np.array_equal(D_new, D_again) and _same(X_new, X_again),
+        "the same seed gives the same bits",
+        "is not deterministic: a second call with the same rng gave another result",
+    )
+    return inspection.report()
+
+
+def _problem(m, n_atoms, n_signals, sparsity, dtype, rng):
+    D = rng.standard_normal((m, n_atoms))
+    D /= np.linalg.norm(D, axis=0)
+    Y = rng.standard_normal((m, n_signals))
+    Y[:, 0] = 0
+    X = np.zeros((n_atoms, n_signals))
+    for j in range(n_signals):
+        I = rng.choice(n_atoms - 1, sparsity, replace=False)  # nobody uses the last atom
+        X[I, j] = np.linalg.lstsq(D[:, I], Y[:, j])[0]
+    return Y.astype(dtype), D.astype(dtype), scipy.sparse.csc_array(X.astype(dtype))
+
+
+def _declared_objective(update):
+    mu = update.mu_at(0) if hasattr(update, "mu_at") else getattr(update, "mu", 0.0)
+    mu = float(mu) if isinstance(mu, Real) else 0.0
+    penalties = getattr(update, "regularizers", ())
+
+    def objective(Y, D, X):
+        Y, D, X = Y.astype(float), D.astype(float), X.astype(float)
+        fit = np.sum((Y - D @ X) ** 2) + mu * np.sum(X.data**2)
+        return float(fit) + sum(float(penalty.value(D)) for penalty in penalties)
+
+    return objective
+
+
+def _run(inspection, update, Y, D, X):
+    # A copy each time: some optimizers remember the length of their last step.
+    result = copy.deepcopy(update)(Y, D, X, iteration=0, rng=np.random.default_rng(0))
+    pair = isinstance(result, tuple) and len(result) == 2
+    fault = f"returned {type(result).__name__}, where a pair (dictionary, codes) is expected"
+    inspection.require(pair, "returns a dictionary and codes", fault)
+    return result
+
+
+def _check_form(inspection, D_new, X_new, D, X):
+    shape = np.shape(D_new)
+    fault = f"returned a dictionary of shape {shape} where m×d = {D.shape}"
+    inspection.require(shape == D.shape, "the dictionary is m×d", fault)
+    sparse = scipy.sparse.issparse(X_new) and X_new.format == "csc"
+    fault = f"returned codes that are {type(X_new).__name__}, not a csc_array"
+    inspection.require(sparse, "the codes are a csc_array", fault)
+    fault = f"returned codes of shape {X_new.shape} where d×n = {X.shape}"
+    inspection.require(X_new.shape == X.shape, "the codes are d×n", fault)
+    fault = f"returned {D_new.dtype} atoms and {X_new.dtype} codes for {D.dtype} signals"
+    inspection.require(D_new.dtype == X_new.dtype == D.dtype, "the dtype is that of the signals", fault)
+    finite = np.isfinite(D_new).all() and np.isfinite(X_new.data).all()
+    inspection.require(finite, "all numbers are finite", "returned numbers that are not finite")
+
+
+def _same(A, B):
+    return A.shape == B.shape and np.array_equal(A.toarray(), B.toarray())
