@@ -5,6 +5,7 @@ the patches overlap, and where they do their average is taken, together with a l
 (Elad and Aharon, 2006). The reconstruction works in strips, so its memory does not grow with the picture.
 """
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from manifold_dl.callbacks import History
 from manifold_dl.coders import OMP
 from manifold_dl.learn import learn_dictionary
+from manifold_dl.result import Reason
 from manifold_dl.updates import SimCO
 
 STRIP = 2**15  # patches in memory at a time
@@ -28,12 +30,15 @@ class DenoisingResult:
     dictionary : m×d array, a patch in every column (channels one after the other)
     history : History of the learning
     sigma : float, the standard deviation of the noise, given or estimated, in the picture's units
+    seconds_learning, seconds_reconstruction : float
     """
 
     image: np.ndarray
     dictionary: np.ndarray
     history: History
     sigma: float
+    seconds_learning: float = 0.0
+    seconds_reconstruction: float = 0.0
 
 
 def denoise(
@@ -81,7 +86,8 @@ def denoise(
     gain : float
         How close a patch has to come, in units of the noise.
     replace, rng, callbacks, threads
-        As for `learn_dictionary`.
+        As for `learn_dictionary`. A callback may have the method ``reconstructed(done, total)`` as well,
+        which is called with the rows of patches after every strip.
 
     Examples
     --------
@@ -104,6 +110,7 @@ def denoise(
     rng = np.random.default_rng(rng)
     sparsity = max(1, min(picture.length // 2, n_atoms))
     coder = coder or OMP(sparsity=sparsity, tol=(gain * sigma) ** 2 * picture.length)
+    begin = time.perf_counter()
     result = learn_dictionary(
         picture.random_patches(n_patches, rng),
         n_atoms,
@@ -116,8 +123,18 @@ def denoise(
         callbacks=callbacks,
         threads=threads,
     )
-    clean = reconstruct(picture, result.dictionary, coder, sigma, threads)
-    return DenoisingResult(picture.restore(clean), result.dictionary, result.history, float(sigma))
+    if result.reason is Reason.INTERRUPTED:  # half a dictionary is of use, half a picture is not
+        raise KeyboardInterrupt
+    learned = time.perf_counter()
+    clean = reconstruct(picture, result.dictionary, coder, sigma, threads, callbacks)
+    return DenoisingResult(
+        picture.restore(clean),
+        result.dictionary,
+        result.history,
+        float(sigma),
+        seconds_learning=learned - begin,
+        seconds_reconstruction=time.perf_counter() - learned,
+    )
 
 
 @dataclass(frozen=True)
@@ -178,7 +195,7 @@ class Picture:
         return pixels.astype(self.dtype).reshape(self.shape)
 
 
-def reconstruct(picture, dictionary, coder, sigma, threads=None):
+def reconstruct(picture, dictionary, coder, sigma, threads=None, callbacks=()):
     """The average of all represented patches and, with a small weight, of the noisy picture."""
     pixels, p = picture.pixels, picture.patch_size
     total, weight = np.zeros_like(pixels), np.zeros(pixels.shape[:2], dtype=pixels.dtype)
@@ -194,6 +211,9 @@ def reconstruct(picture, dictionary, coder, sigma, threads=None):
         clean = (codes.T @ dictionary.T).astype(pixels.dtype).reshape(len(strip), len(columns), -1, p, p)
         clean += means.reshape(len(strip), len(columns), -1, 1, 1)
         _add(total, weight, clean, strip, columns)
+        for callback in callbacks:
+            if hasattr(callback, "reconstructed"):
+                callback.reconstructed(first + len(strip), len(rows))
     # Elad and Aharon's 30/σ for 8-bit pictures: the less noise, the more the picture itself counts.
     own = 30 / 255 * _range(picture) / sigma if sigma > 0 else np.inf
     if not np.isfinite(own):
