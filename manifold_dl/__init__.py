@@ -1,79 +1,43 @@
-"""manifold_dl: dictionary learning by optimisation on manifolds, built on Pymanopt."""
+"""manifold_dl: dictionary learning by optimisation on manifolds, built on Pymanopt.
 
-from manifold_dl import datasets, manifolds, metrics, optimizers, presets, regularizers, schedules
-from manifold_dl.callbacks import Checkpoint, EarlyStopping, History, Progress, Step
-from manifold_dl.coders import (
-    FOCUSS,
-    IHT,
-    OMP,
-    AnnealedLasso,
-    BasisPursuit,
-    FixedSupport,
-    ForwardSelection,
-    GradientPursuit,
-    Lasso,
-    MatchingPursuit,
-    SubspacePursuit,
-)
-from manifold_dl.learn import learn_dictionary
-from manifold_dl.line_search import GeodesicSearch, GoldenSection
-from manifold_dl.optimizers import LBFGS, LeadingSingularVector
-from manifold_dl.problem import update_problem
-from manifold_dl.replacement import ReplaceAtoms
-from manifold_dl.result import Reason, Result
-from manifold_dl.storage import load, save
-from manifold_dl.updates import KSVD, MOD, SimCO
+The public names are loaded when they are asked for, so that ``manifold-dl --help`` and the completion of its
+commands need not wait for a compiler. `__init__.pyi` says the same to editors and type checkers.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "FOCUSS",
-    "IHT",
-    "KSVD",
-    "LBFGS",
-    "MOD",
-    "OMP",
-    "AnnealedLasso",
-    "BasisPursuit",
-    "Checkpoint",
-    "EarlyStopping",
-    "FixedSupport",
-    "ForwardSelection",
-    "GeodesicSearch",
-    "GoldenSection",
-    "GradientPursuit",
-    "History",
-    "Lasso",
-    "LeadingSingularVector",
-    "ManifoldDictionaryLearning",
-    "MatchingPursuit",
-    "Progress",
-    "Reason",
-    "ReplaceAtoms",
-    "Result",
-    "SimCO",
-    "Step",
-    "SubspacePursuit",
-    "datasets",
-    "learn_dictionary",
-    "load",
-    "manifolds",
-    "metrics",
-    "optimizers",
-    "presets",
-    "regularizers",
-    "save",
-    "schedules",
-    "update_problem",
-]
+_HOMES = {
+    "callbacks": ["Checkpoint", "EarlyStopping", "History", "Progress", "Step"],
+    "coders": [
+        *["FOCUSS", "IHT", "OMP", "AnnealedLasso", "BasisPursuit", "FixedSupport", "ForwardSelection"],
+        *["GradientPursuit", "Lasso", "MatchingPursuit", "SubspacePursuit"],
+    ],
+    "estimator": ["ManifoldDictionaryLearning"],
+    "learn": ["learn_dictionary"],
+    "line_search": ["GeodesicSearch", "GoldenSection"],
+    "optimizers": ["LBFGS", "LeadingSingularVector"],
+    "problem": ["update_problem"],
+    "replacement": ["ReplaceAtoms"],
+    "result": ["Reason", "Result"],
+    "storage": ["load", "save"],
+    "updates": ["KSVD", "MOD", "SimCO"],
+}
+_MODULES = ["datasets", "manifolds", "metrics", "optimizers", "presets", "regularizers", "schedules"]
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted([*_HOME_OF, *_MODULES])
 
 
 def __getattr__(name):
-    """The estimator is loaded when it is asked for: scikit-learn takes a second that others need not wait."""
-    if name == "ManifoldDictionaryLearning":
-        from manifold_dl.estimator import ManifoldDictionaryLearning
-
-        return ManifoldDictionaryLearning
+    if name in _HOME_OF:
+        value = getattr(import_module(f"manifold_dl.{_HOME_OF[name]}"), name)
+        globals()[name] = value
+        return value
+    if not name.startswith("_") and find_spec(f"manifold_dl.{name}"):
+        return import_module(f"manifold_dl.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
