@@ -25,7 +25,10 @@ _HOMES = {
     "storage": ["load", "save"],
     "updates": ["KSVD", "MOD", "SimCO"],
 }
-_MODULES = ["datasets", "manifolds", "metrics", "optimizers", "presets", "regularizers", "schedules"]
+_MODULES = [
+    *["datasets", "diagnostics", "manifolds", "metrics", "optimizers", "plugins", "presets", "regularizers"],
+    "schedules",
+]
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = sorted([*_HOME_OF, *_MODULES])

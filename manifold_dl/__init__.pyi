@@ -1,4 +1,14 @@
-from manifold_dl import datasets, manifolds, metrics, optimizers, presets, regularizers, schedules
+from manifold_dl import (
+    datasets,
+    diagnostics,
+    manifolds,
+    metrics,
+    optimizers,
+    plugins,
+    presets,
+    regularizers,
+    schedules,
+)
 from manifold_dl.callbacks import Checkpoint, EarlyStopping, History, Progress, Step
 from manifold_dl.coders import (
     FOCUSS,
@@ -54,11 +64,13 @@ __all__ = [
     "Step",
     "SubspacePursuit",
     "datasets",
+    "diagnostics",
     "learn_dictionary",
     "load",
     "manifolds",
     "metrics",
     "optimizers",
+    "plugins",
     "presets",
     "regularizers",
     "save",

@@ -65,6 +65,7 @@ def check_regularizer(regularizer, dictionary=None, *, m=16, n_atoms=12, rng=0):
     _check_hessian_form(inspection, penalty, D, U, V, hessian)
     _check_taylor(inspection, "Hessian", penalty, D, U, [slope, curvature])
     _check_autograd(inspection, regularizer, D, U, gradient, hessian)
+    _check_shared_work(inspection, regularizer, D, U, gradient, hessian)
     return inspection.report()
 
 
@@ -128,6 +129,22 @@ def _check_autograd(inspection, regularizer, D, U, gradient, hessian):
         close = np.linalg.norm(ours - theirs) <= _AGREE * (np.linalg.norm(theirs) or 1)
         fault = f"has a {name} that differs from autograd's"
         inspection.require(close, f"the {name} agrees with autograd", fault)
+
+
+def _check_shared_work(inspection, regularizer, D, U, gradient, hessian):
+    if not hasattr(regularizer, "at"):
+        return
+    there = regularizer.at(D)
+    results = {
+        "value": (there.value, regularizer.value(D)),
+        "gradient": (there.gradient, gradient),
+        "hessian": (there.hessian(U), hessian),
+    }
+    for name, (shared, alone) in results.items():
+        shared = shared() if callable(shared) else shared
+        close = np.linalg.norm(shared - alone) <= _AGREE * (np.linalg.norm(alone) or 1)
+        fault = f"has an at(dictionary) whose {name} is not the one that {name}(dictionary) returns"
+        inspection.require(close, "at(dictionary) gives the same numbers", fault)
 
 
 def _unit(array):

@@ -1,0 +1,140 @@
+"""Components by name, ours and those of a real package that is installed here by pip."""
+
+import importlib
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pymanopt.optimizers
+import pytest
+
+import manifold_dl as mdl
+from manifold_dl import plugins
+from manifold_dl.diagnostics import check_coder, check_manifold, check_regularizer, check_update
+
+SOURCE = Path(__file__).parent / "plugin_package"
+MODULES = ["manifold_dl_example", "manifold_dl_broken"]
+
+# Two of its entry points are left out whenever the kind is looked at; the tests about them say so.
+LEFT_OUT = "ignore:.*is left out:manifold_dl.plugins.PluginWarning"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder into which the package was installed, as into any environment; no network is needed."""
+    folder = tmp_path_factory.mktemp("site-packages")
+    if importlib.util.find_spec("pip"):
+        options = [
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-index",
+            "--no-deps",
+            "--no-build-isolation",
+        ]
+        command = [sys.executable, "-m", "pip", "install", *options, "--no-compile", "--target", str(folder)]
+        done = subprocess.run([*command, str(SOURCE)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    else:  # what pip would do with a wheel of pure Python
+        wheel = [sys.executable, "-c", f"import wheel_builder; wheel_builder.build_wheel({str(folder)!r})"]
+        subprocess.run(wheel, cwd=SOURCE, check=True)
+        zipfile.ZipFile(next(folder.glob("*.whl"))).extractall(folder)
+    return folder
+
+
+@pytest.fixture
+def installed(site, monkeypatch):
+    monkeypatch.syspath_prepend(site)
+    yield site
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def test_our_own_components_are_found_by_name():
+    assert plugins.get("coders", "OMP") is mdl.OMP
+    assert plugins.get("updates", "ksvd") is mdl.KSVD
+    assert plugins.get("manifolds", "spheres") is mdl.manifolds.Spheres
+    assert plugins.get("regularizers", "coherence") is mdl.regularizers.Coherence
+    assert plugins.get("schedules", "one-at-a-time") is mdl.schedules.OneAtATime
+    assert plugins.get("line_searchers", "golden_section") is mdl.GoldenSection
+    assert plugins.get("optimizers", "lbfgs") is mdl.LBFGS
+    assert plugins.get("optimizers", "conjugate-gradient") is pymanopt.optimizers.ConjugateGradient
+
+
+def test_what_is_no_component_is_not_listed():
+    names = plugins.available()
+    assert list(names) == list(plugins.KINDS)
+    assert not {"Regularizer", "differentiable", "OutsideBound"} & set(names["regularizers"])
+    assert not {"quiet", "run_quietly"} & set(names["optimizers"])
+    assert not {"Schedule", "dataclass", "sweep"} & set(names["schedules"])
+    assert set(names["updates"]) == {"KSVD", "MOD", "SimCO"}
+
+
+def test_an_unknown_name_is_answered_with_its_neighbours():
+    with pytest.raises(LookupError, match=r"no 'forwardselect' among the coders.*ForwardSelection"):
+        plugins.get("coders", "forwardselect")
+    with pytest.raises(LookupError, match="Known are KSVD, MOD, SimCO"):
+        plugins.get("updates", "zzz")
+    with pytest.raises(ValueError, match="kind='recipes' is unknown; the kinds are coders"):
+        plugins.available("recipes")
+
+
+@pytest.mark.filterwarnings(LEFT_OUT)
+def test_an_installed_package_is_listed_without_being_imported(installed):
+    names = plugins.available()
+    assert "nearest" in names["coders"]
+    assert "peaks" in names["regularizers"]
+    assert not set(MODULES) & set(sys.modules)
+
+
+@pytest.mark.filterwarnings(LEFT_OUT)
+def test_every_kind_can_be_registered_and_passes_our_checks(installed):
+    assert check_coder(plugins.get("coders", "Nearest")())
+    assert check_update(plugins.get("updates", "resting")())
+    assert check_manifold(plugins.get("manifolds", "plane")(4, 3))
+    assert check_regularizer(plugins.get("regularizers", "peaks")(weight=2.0))
+    assert plugins.get("optimizers", "patient")(verbosity=0).run
+
+
+@pytest.mark.filterwarnings(LEFT_OUT)
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("broken", "ImportError: this plug-in needs a library that is not installed"),
+        ("misspelt", "AttributeError: .* has no attribute 'Nearset'"),
+        ("mute", "has no method encode, which its kind, coders, requires"),
+    ],
+)
+def test_asking_for_a_broken_plugin_names_it_its_package_and_its_fault(installed, name, fault):
+    with pytest.raises(
+        plugins.PluginError, match=f"'coders.{name}' of the package manifold-dl-example.*{fault}"
+    ):
+        plugins.get("coders", name)
+
+
+def test_broken_plugins_are_reported_by_name_and_the_rest_is_loaded(installed):
+    with pytest.warns(plugins.PluginWarning) as caught:
+        coders = plugins.load("coders")
+    assert {"OMP", "Lasso", "nearest"} <= set(coders)
+    assert not {"broken", "misspelt", "mute"} & set(coders)
+    messages = " ".join(str(warning.message) for warning in caught)
+    for name in ("coders.broken", "coders.misspelt", "coders.mute", "coders.omp", "recipes.cake"):
+        assert repr(name) in messages
+
+
+def test_a_taken_name_stays_ours_and_an_unknown_kind_is_passed_over(installed):
+    with pytest.warns(plugins.PluginWarning) as caught:
+        assert plugins.get("coders", "omp") is mdl.OMP
+    messages = " ".join(str(warning.message) for warning in caught)
+    assert "'coders.omp' of the package manifold-dl-example" in messages
+    assert "taken by manifold_dl itself" in messages
+    assert "'recipes.cake'" in messages
+    assert "does not begin with a kind" in messages
+
+
+def test_a_plugin_takes_part_in_learning(installed):
+    with pytest.warns(plugins.PluginWarning):
+        coder = plugins.get("coders", "nearest")()
+    _, _, Y = mdl.datasets.synthetic(8, 12, 60, sparsity=2, rng=0)
+    result = mdl.learn_dictionary(Y, n_atoms=12, coder=coder, update=mdl.KSVD(), max_iter=3, rng=0)
+    assert result.history.loss[-1] < result.history.loss[0]
