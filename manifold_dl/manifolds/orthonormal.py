@@ -26,8 +26,9 @@ class Orthonormal(Stiefel):
     - Tangent vectors V at D are those with DᵀV + VᵀD = 0; the projection of G is G − D sym(DᵀG).
     - The retraction is the polar factor, (D + V)(I + VᵀV)^(−1/2). It is also the closest orthonormal matrix
       and agrees with the geodesic to second order; the Q of a QR decomposition does so to first order only.
-    - The geodesic is exp(D, V) = [D V] expm([[A, −VᵀV], [I, A]]) [I; 0] expm(−A) with A = DᵀV [1]_, cleaned
-      by one Newton-Schulz step, D(3I − DᵀD)/2, which squares what rounding leaves of DᵀD − I.
+    - The geodesic is exp(D, V) = e^(VDᵀ − DVᵀ) D e^(−DᵀV), a rotation of the space and one of the atoms: its
+      acceleration −D VᵀV is normal. (Two skew matrices, where the formula of [1]_ has one that is not skew.)
+      One Newton-Schulz step, D(3I − DᵀD)/2, squares what rounding leaves of DᵀD − I.
     - There is no closed form of the logarithm, and for k = m the manifold falls into two halves (determinant
       +1 and −1) without any way between them. So `log`, `dist` and `pair_mean` are not available, nor are the
       optimizers that live on them.
@@ -97,7 +98,11 @@ class Orthonormal(Stiefel):
 
     def exp(self, point, tangent_vector):
         """Follow the geodesic, and restore what rounding took from the orthonormality."""
-        moved = super().exp(point, tangent_vector)
+        D, V = point, tangent_vector
+        # All happens in the span of D and V: coordinates there, if they are fewer.
+        Q = np.linalg.qr(np.hstack([D, V]))[0] if 2 * self._p < self._n else np.eye(self._n)
+        VD = (Q.T @ V) @ (Q.T @ D).T
+        moved = Q @ (_rotation(VD - VD.T) @ (Q.T @ D)) @ _rotation(-D.T @ V)
         return in_dtype_of(point, 1.5 * moved - 0.5 * moved @ (moved.T @ moved))
 
     def retraction(self, point, tangent_vector):
@@ -140,6 +145,12 @@ class Orthonormal(Stiefel):
 def _polar_factor(matrix):
     U, _, Vt = np.linalg.svd(matrix, full_matrices=False)
     return U @ Vt
+
+
+def _rotation(skew):
+    """The exponential of a skew matrix, from the eigenvalues of the Hermitian matrix i·skew."""
+    angles, vectors = np.linalg.eigh(1j * skew)
+    return ((vectors * np.exp(-1j * angles)) @ vectors.conj().T).real
 
 
 def _unavailable(name):
