@@ -199,7 +199,9 @@ class DictionaryProblem(pymanopt.Problem):
         self._started = None
         self._recorded = None
 
-        self.unit = scale if relative and scale > 0 else 1.0
+        # The mean energy of a signal: thresholds then do not depend on the units of Y, and Pymanopt's default
+        # for the gradient, 1e-6, is as strict as it is for signals of norm 1.
+        self.unit = scale / support.n_signals if relative and scale > 0 else 1.0
 
         @pymanopt.function.numpy(manifold)
         def cost(point):

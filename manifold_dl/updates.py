@@ -77,10 +77,10 @@ class SimCO:
 
     Notes
     -----
-    What the optimizer sees is divided by ‖Y‖², so its thresholds mean the same for all data: multiplying
-    Y by c multiplies X by c and changes nothing else (regularizers do not know of Y: scale their weights by
-    c²). Where an optimizer would raise the objective, the atoms stay and only their codes are brought up to
-    date.
+    What the optimizer sees is divided by ‖Y‖²/n, the mean energy of a signal, so its thresholds do not depend
+    on the units of Y: multiplying Y by c multiplies X by c and changes nothing else (regularizers do not know
+    of Y: scale their weights by c²). Where an optimizer would raise the objective, the atoms stay and only
+    their codes are brought up to date.
 
     The default is what `benchmarks/updates.py` measured. To come within 1 % of the minimum on a known support
     took, in milliseconds of one processor core:

@@ -73,8 +73,8 @@ def projectors(D):
     return np.einsum("ik,jk->kij", D, D)
 
 
-# The cost that an optimizer sees is divided by ‖Y‖². A gradient of 1e-9 there is about what a search can see
-# through the rounding of the cost; it leaves an error of 1e-9 over the spectral gap, of a percent or so.
+# The cost that an optimizer sees is divided by ‖Y‖²/n. A gradient of 1e-9 there is about what a search can
+# see through the rounding of the cost; it leaves an error of 1e-9 over the spectral gap, which is of order 1.
 CONVERGED = {"max_iterations": 2000, "min_gradient_norm": 1e-9, "min_step_size": 1e-14, "verbosity": 0}
 ONE_ATOM_OPTIMIZERS = {
     "SteepestDescent": lambda: SteepestDescent(line_searcher=GoldenSection(), **CONVERGED),
@@ -112,6 +112,16 @@ class TestOneAtomAtATimeIsKSVD:
     def test_also_from_a_random_start_for_each_atom(self, name, mu):
         # Theorem 1: the only minima are ± the singular vector, the other stationary points are saddles.
         self.check(FromARandomStart(ONE_ATOM_OPTIMIZERS[name](), seed=1), mu)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("optimizer", [ConjugateGradient, LBFGS, TrustRegions])
+def test_optimizers_as_they_come_find_the_svd_in_any_units(optimizer, scale):
+    Y, D, X = problem_data()
+    D_new, _ = SimCO(optimizer(), mu=0.0, schedule=OneAtATime(), threads=1)(scale * Y, D, scale * X)
+    D_svd, _ = exact_ksvd(Y, D, X)
+    # Their gradients end at 1e-6; the error is that over twice a spectral gap of order 1.
+    np.testing.assert_allclose(projectors(D_new), projectors(D_svd), atol=1e-6)
 
 
 class OddAtoms:
