@@ -286,6 +286,22 @@ class DictionaryProblem(pymanopt.Problem):
         spread[:, self.part.atoms] = direction
         return self._penalties_at(point).hessian(spread)[:, self.part.atoms]
 
+    def _penalty_curvatures(self, point):
+        """The size of the regularizers' diagonal Hessian blocks, one number an atom, from one product."""
+        if not self.has_penalties:
+            return 0.0
+        evaluation = self._penalties_at(point)
+        if "curvatures" not in evaluation.__dict__:
+            # Signs at random leave of a block its diagonal, on average. The same ones every time: an optimizer
+            # counts on a preconditioner that stays as it is.
+            signs = np.random.default_rng(0).choice(np.array([-1, 1], dtype=point.dtype), point.shape)
+            try:
+                product = self._penalty_hessian(point, signs)
+            except TypeError:  # there is a gradient only, and nothing that autograd could differentiate
+                product = np.zeros_like(point)
+            evaluation.curvatures = np.abs(np.einsum("mk,mk->k", product, signs, dtype=float)) / len(point)
+        return evaluation.curvatures
+
     def _penalties_at(self, point):
         """What the regularizers know of `point`, shared by their value, gradient and Hessian products."""
         point = np.asarray(point)
@@ -312,9 +328,10 @@ class DictionaryProblem(pymanopt.Problem):
     def _divide_by_energy(self, point, tangent):
         """The diagonal blocks of the Gauss-Newton Hessian are 2‖X_i‖² I; their mean is scaled out.
 
-        Atoms that are hardly used get at most a thousand times the average step.
+        Atoms that are hardly used get at most a thousand times the average step, and less where regularizers
+        hold them: the curvature of these counts as energy.
         """
-        energy = self.objective.energies(point)
+        energy = self.objective.energies(point) + self._penalty_curvatures(point) / 2
         mean = energy.mean()
         if not mean > 0:
             return tangent
