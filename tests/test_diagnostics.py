@@ -1,11 +1,536 @@
-"""The checks for plug-ins catch what they say they catch."""
+"""The checks for plug-ins: every component we ship passes them, and they catch what they say they catch."""
 
+import math
+from dataclasses import dataclass
+
+import autograd.numpy as anp
 import numpy as np
+import pymanopt
 import pytest
+from pymanopt.manifolds import Euclidean, Grassmann, Oblique, Product, Sphere, Stiefel
+from pymanopt.optimizers import SteepestDescent, TrustRegions
 from scipy.sparse import csc_array, csr_array
 
+import manifold_dl as mdl
+from manifold_dl import manifolds, plugins, regularizers, schedules
 from manifold_dl.coders import OMP
-from manifold_dl.diagnostics import check_coder
+from manifold_dl.diagnostics import (
+    CheckFailed,
+    check_coder,
+    check_gradient,
+    check_hessian,
+    check_line_searcher,
+    check_manifold,
+    check_regularizer,
+    check_schedule,
+    check_update,
+)
+
+# --- What we ship, by the name under which it is found ------------------------------------------------------
+
+REFERENCE = manifolds.Spheres(16, 12).random_point(3)
+SHIPPED = {
+    "coders": {
+        "AnnealedLasso": mdl.AnnealedLasso(sparsity=3, alpha=lambda iteration: 0.1),
+        "BasisPursuit": mdl.BasisPursuit(),
+        "FOCUSS": mdl.FOCUSS(),
+        "FixedSupport": mdl.FixedSupport(np.arange(40)[:, None] % 24),  # 40 signals and 24 atoms are coded
+        "ForwardSelection": mdl.ForwardSelection(sparsity=3),
+        "GradientPursuit": mdl.GradientPursuit(sparsity=3),
+        "IHT": mdl.IHT(sparsity=3),
+        "Lasso": mdl.Lasso(alpha=0.1),
+        "MatchingPursuit": mdl.MatchingPursuit(sparsity=3),
+        "OMP": mdl.OMP(sparsity=3),
+        "SubspacePursuit": mdl.SubspacePursuit(sparsity=3),
+    },
+    "updates": {
+        "KSVD": mdl.KSVD(),
+        "MOD": mdl.MOD(),
+        "SimCO": mdl.SimCO(),
+        "SimCO, trust region": mdl.SimCO(TrustRegions(), mu=0.01),
+        "SimCO, golden section": mdl.SimCO(SteepestDescent(line_searcher=mdl.GoldenSection())),
+        "SimCO, blocks": mdl.SimCO(schedule=schedules.Blocks(4)),
+        "SimCO, fixed codes": mdl.SimCO(codes="fixed"),
+        "SimCO, coherence": mdl.SimCO(mu=0.1, regularizers=[regularizers.Coherence(0.1)]),
+    },
+    "manifolds": {
+        "Columns": manifolds.Columns(Sphere)(6, 4),
+        "Euclidean": manifolds.Euclidean(6, 4),
+        "Lines": manifolds.Lines(6, 4),
+        "NonNegative": manifolds.NonNegative(6, 4),
+        "Orthonormal": manifolds.Orthonormal(6, 4),
+        "Orthonormal, complete": manifolds.Orthonormal(5, 5),
+        "Spheres": manifolds.Spheres(6, 4),
+        "SpheresWithin": manifolds.Subspace(np.eye(6)[:, :4])(6, 4),
+        "Subspace": manifolds.Subspace(np.eye(6)[:, 1:])(6, 4),
+        "ZeroMean": manifolds.ZeroMean(6, 4),
+    },
+    "regularizers": {
+        "Coherence": regularizers.Coherence(0.1),
+        "Decorrelation": regularizers.Decorrelation(0.1, [0] * 6 + [1] * 6),
+        "LogBarrierCoherence": regularizers.LogBarrierCoherence(0.1, bound=0.95),
+        "Scaled": 0.5 * regularizers.Sparse(0.2),
+        "Smoothness": regularizers.Smoothness(0.1, (4, 4)),
+        "Sparse": regularizers.Sparse(0.1),
+        "Sum": regularizers.Coherence(0.1) + regularizers.Sparse(0.1),
+        "Tether": regularizers.Tether(0.1, REFERENCE),
+        "a function": regularizers.regularizer(lambda D: anp.sum(D**4)),
+    },
+    "schedules": {
+        "AllAtoms": schedules.AllAtoms(),
+        "Blocks": schedules.Blocks(size=5),
+        "OneAtATime": schedules.OneAtATime(),
+        "OneAtATime, random": schedules.OneAtATime("random"),
+        "OneAtATime, usage": schedules.OneAtATime("usage"),
+        "Overlapping": schedules.Overlapping(size=4, step=3),
+        "RandomSubsets": schedules.RandomSubsets(size=4, count=2),
+    },
+    "line_searchers": {
+        "GeodesicSearch": mdl.GeodesicSearch(),
+        "GoldenSection": mdl.GoldenSection(),
+    },
+}
+CHECKS = {
+    "coders": check_coder,
+    "updates": check_update,
+    "manifolds": check_manifold,
+    "regularizers": check_regularizer,
+    "schedules": lambda s: check_schedule(s, covers=not isinstance(s, schedules.RandomSubsets)),
+    "line_searchers": check_line_searcher,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind, components in SHIPPED.items() for name in components]
+)
+def test_every_component_we_ship_passes_the_check_of_its_kind(kind, name):
+    report = CHECKS[kind](SHIPPED[kind][name])
+    assert report
+    assert len(report.passed) >= 3
+
+
+@pytest.mark.parametrize("kind", SHIPPED)
+def test_no_component_is_forgotten(kind):
+    assert set(plugins.available(kind)) <= set(SHIPPED[kind])
+
+
+@pytest.mark.parametrize("update", [mdl.KSVD(), mdl.MOD(), mdl.SimCO()], ids=repr)
+def test_updates_pass_in_single_precision(update):
+    assert check_update(update, dtype=np.float32)
+
+
+@pytest.mark.parametrize("name", ["Spheres", "Lines", "NonNegative", "Orthonormal", "ZeroMean", "Euclidean"])
+def test_derivatives_of_the_dictionary_problem_are_right_on_every_manifold(name):
+    problem = dictionary_problem(manifold=getattr(manifolds, name))
+    assert check_gradient(problem).slope == pytest.approx(2, abs=0.1)
+    assert check_hessian(problem).slope == pytest.approx(3, abs=0.1)
+
+
+# --- Gradients and Hessians -------------------------------------------------------------------------------
+
+
+def dictionary_problem(dtype=float, **settings):
+    _, X, Y = mdl.datasets.synthetic(8, 6, 60, sparsity=2, rng=0)
+    settings = {"mu": 0.1, "regularizers": [regularizers.Coherence(0.1)], **settings}
+    return mdl.update_problem(Y.astype(dtype), X, **settings)
+
+
+def cubic(manifold, gradient=3.0, hessian=6.0, twist=0.0):
+    """Σ a x³, with factors in its derivatives that may be wrong, and a part that makes the Hessian askew."""
+    A = np.random.default_rng(0).standard_normal(manifold.random_point(0).shape)
+    function = pymanopt.function.numpy(manifold)
+    return pymanopt.Problem(
+        manifold,
+        function(lambda X: np.sum(A * X**3)),
+        euclidean_gradient=function(lambda X: gradient * A * X**2),
+        euclidean_hessian=function(lambda X, E: hessian * A * X * E + twist * np.roll(E, 1, axis=0)),
+    )
+
+
+SPHERES = manifolds.Spheres(5, 3)
+
+
+def test_right_derivatives_have_slopes_two_and_three():
+    problem = cubic(SPHERES)
+    first, second = check_gradient(problem), check_hessian(problem)
+    assert first.slope == pytest.approx(2, abs=0.05)
+    assert second.slope == pytest.approx(3, abs=0.05)
+    assert "The gradient is right" in str(first)
+    assert "The Hessian is right" in repr(second)
+    assert len(first.t) == len(first.remainders)
+
+
+@pytest.mark.parametrize("error", [1.0, 1e-2, 1e-3])
+def test_a_wrong_gradient_is_named(error):
+    with pytest.raises(
+        CheckFailed, match=r"The gradient is wrong: .* slope 1\.\d+, and 2 was expected"
+    ) as caught:
+        check_gradient(cubic(SPHERES, gradient=3 + error))
+    assert not caught.value.report
+    assert caught.value.report.slope == pytest.approx(1, abs=0.2)
+
+
+@pytest.mark.parametrize("error", [1.0, 1e-2, 1e-3])
+def test_a_wrong_hessian_is_named(error):
+    with pytest.raises(AssertionError, match=r"The Hessian is wrong: .* slope 2\.\d+, and 3 was expected"):
+        check_hessian(cubic(SPHERES, hessian=6 + error))
+
+
+def test_a_hessian_that_is_not_symmetric_is_named():
+    with pytest.raises(AssertionError, match="The Hessian is not symmetric"):
+        check_hessian(cubic(SPHERES, twist=0.1))
+
+
+def test_a_wrong_gradient_is_not_blamed_on_the_hessian():
+    with pytest.raises(AssertionError, match="The gradient is wrong"):
+        check_hessian(cubic(SPHERES, gradient=4.0))
+
+
+def test_a_gradient_wrong_in_its_last_digits_is_found_with_the_hessian():
+    problem = cubic(SPHERES, gradient=3 * (1 + 1e-7))
+    assert check_gradient(problem)
+    with pytest.raises(AssertionError, match=r"The gradient is slightly wrong: the second-order .* slope"):
+        check_hessian(problem)
+
+
+def test_a_gradient_that_is_not_tangent_is_named():
+    cost = pymanopt.function.numpy(SPHERES)(lambda X: np.sum(X[0]))
+    gradient = pymanopt.function.numpy(SPHERES)(lambda X: np.eye(5, 3))
+    with pytest.raises(AssertionError, match="The Riemannian gradient is not tangent"):
+        check_gradient(pymanopt.Problem(SPHERES, cost, riemannian_gradient=gradient))
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_quadratics_leave_nothing_but_rounding_and_that_is_right(scale):
+    flat = Euclidean(4)
+    A = scale * np.diag([1.0, 2.0, 3.0, -4.0])
+    function = pymanopt.function.numpy(flat)
+    problem = pymanopt.Problem(
+        flat,
+        function(lambda x: x @ A @ x + scale * x[0]),
+        euclidean_gradient=function(lambda x: 2 * A @ x + scale * np.eye(4)[0]),
+        euclidean_hessian=function(lambda x, e: 2 * A @ e),
+    )
+    assert check_gradient(problem).slope == pytest.approx(2, abs=0.05)
+    report = check_hessian(problem)
+    assert report.slope == math.inf
+    assert "exact" in report.verdict
+
+
+def test_a_constant_is_its_own_model():
+    function = pymanopt.function.numpy(SPHERES)
+    zero = function(lambda X: 0 * X)
+    problem = pymanopt.Problem(SPHERES, function(lambda X: 7.0), euclidean_gradient=zero)
+    assert check_gradient(problem).slope == math.inf
+
+
+def test_an_exact_fit_is_no_obstacle():
+    # At the minimum value and slope are zero up to rounding, and all thresholds have to be relative.
+    D, X, Y = mdl.datasets.synthetic(16, 32, 200, sparsity=4, rng=0)
+    problem = mdl.update_problem(Y, X)
+    assert check_gradient(problem, D)
+    assert check_hessian(problem, D)
+
+
+def test_single_precision_is_seen_through():
+    problem = dictionary_problem(np.float32)
+    point = problem.manifold.random_point(0)
+    assert check_gradient(problem, point)
+    assert check_gradient(problem, point.astype(np.float32))
+    with pytest.raises(ValueError, match="single precision"):
+        check_hessian(problem, point)
+
+
+def test_problems_of_others_with_their_backends_and_lists_of_points():
+    both = Product([Sphere(3), Oblique(4, 2)])
+
+    @pymanopt.function.autograd(both)
+    def cost(x, Q):
+        return anp.sum(x**3) + anp.sum(Q[:3] ** 3 * x[:, None])
+
+    assert check_gradient(pymanopt.Problem(both, cost))
+    assert check_hessian(pymanopt.Problem(both, cost))
+    grassmann = Grassmann(5, 2)
+    A = np.diag(np.arange(5.0))
+    cost = pymanopt.function.autograd(grassmann)(lambda Q: anp.trace(Q.T @ A @ Q))
+    assert check_hessian(pymanopt.Problem(grassmann, cost))
+
+
+def test_a_check_is_repeatable_and_leaves_the_global_generator_alone():
+    problem = cubic(SPHERES)
+    before = np.random.get_state()[1].copy()  # noqa: NPY002 - the global state is what is being watched
+    foreign = [check_manifold(Oblique(4, 3), rng=5), check_manifold(Oblique(4, 3), rng=5)]
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    assert foreign[0] == foreign[1]
+    np.testing.assert_array_equal(check_gradient(problem).remainders, check_gradient(problem).remainders)
+    assert check_gradient(problem, rng=1).slope != check_gradient(problem, rng=2).slope
+
+
+def test_the_length_of_a_direction_does_not_matter_but_it_needs_one():
+    problem = cubic(SPHERES)
+    x = SPHERES.random_point(0)
+    v = SPHERES.random_tangent_vector(x, 1)
+    assert check_gradient(problem, x, 1e6 * v).slope == pytest.approx(check_gradient(problem, x, v).slope)
+    with pytest.raises(ValueError, match="direction has length 0"):
+        check_gradient(problem, x, 0 * v)
+    with pytest.raises(ValueError, match="give the point as well"):
+        check_gradient(problem, direction=v)
+
+
+def test_the_plot_needs_no_display():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    assert check_hessian(cubic(SPHERES)).plot(ax) is ax
+    assert len(ax.lines) == 2
+    with pytest.raises(CheckFailed) as caught:
+        check_gradient(cubic(SPHERES, gradient=4.0))
+    assert "slope 1.00" in caught.value.report.plot(Figure().subplots()).get_legend().texts[0].get_text()
+
+
+# --- Manifolds --------------------------------------------------------------------------------------------
+
+
+def bent(name, method):
+    """Spheres with one method wrong."""
+    return type("Bent", (manifolds.Spheres,), {name: method})(5, 3)
+
+
+def first_order(self, x, v):
+    """A retraction with an acceleration along the sphere."""
+    moved = x + v + 0.5 * np.linalg.norm(v) * v
+    return moved / np.linalg.norm(moved, axis=0)
+
+
+WRONG_MANIFOLDS = {
+    "only of first order": bent("retraction", first_order),
+    "a retraction that does not leave in the direction": bent(
+        "retraction", lambda self, x, v: manifolds.Spheres.retraction(self, x, 2 * v)
+    ),
+    "an exp that leaves the manifold": bent("exp", lambda self, x, v: x + v),
+    "an exp that is no geodesic": bent("exp", first_order),
+    "not idempotent": bent("projection", lambda self, x, v: 0.9 * manifolds.Spheres.projection(self, x, v)),
+    "not orthogonal": bent("projection", lambda self, x, v: v - x * (v[:1] / x[:1])),
+    "not positive": bent("inner_product", lambda self, x, a, b: -np.vdot(a, b)),
+    "not symmetric": bent("inner_product", lambda self, x, a, b: np.vdot(a, np.roll(b, 1, axis=0))),
+    "a norm that is not the root": bent("norm", lambda self, x, v: np.abs(v).sum()),
+    "dist that is not symmetric": bent("dist", lambda self, x, y: abs(x[0, 0])),
+    "a log that does not undo exp": bent("log", lambda self, x, y: 2 * manifolds.Spheres.log(self, x, y)),
+    "whose result is not tangent at the new point": bent("transport", lambda self, x, y, v: v),
+    "does not turn Euclidean derivatives": bent(
+        "euclidean_to_riemannian_hessian", lambda self, x, g, H, v: self.projection(x, H)
+    ),
+    "but says dim = 5": bent("dim", 5),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG_MANIFOLDS)
+def test_a_wrong_manifold_is_named_with_its_fault(fault):
+    with pytest.raises(CheckFailed, match=f"^Bent .*{fault}"):
+        check_manifold(WRONG_MANIFOLDS[fault])
+
+
+def test_a_first_order_retraction_is_right_where_no_more_is_claimed():
+    report = check_manifold(bent("retraction", first_order), retraction_order=1)
+    assert "the retraction is of order 2 (not claimed)" in report.skipped
+
+
+def test_pymanopts_qr_retraction_is_of_first_order():
+    with pytest.raises(AssertionError, match="Stiefel has a retraction that is only of first order"):
+        check_manifold(Stiefel(4, 2))
+
+
+def test_maps_that_a_manifold_does_not_have_are_listed():
+    assert {"log undoes exp", "dist"} <= set(check_manifold(manifolds.Orthonormal(5, 3)).skipped)
+    assert "skipped: dist" in str(check_manifold(manifolds.Orthonormal(5, 3)))
+
+
+def test_what_cannot_be_checked_is_refused():
+    with pytest.raises(TypeError, match="Spheres is a class; pass a manifold"):
+        check_manifold(manifolds.Spheres)
+    with pytest.raises(ValueError, match="retraction_order=3"):
+        check_manifold(SPHERES, retraction_order=3)
+    with pytest.raises(TypeError, match="points of type list"):
+        check_manifold(Product([Sphere(3), Sphere(3)]))
+
+
+# --- Regularizers -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Quartic:
+    """Σ d⁴ with derivatives that may be wrong, in NumPy or in a form that autograd can read."""
+
+    gradient_factor: float = 4.0
+    hessian_factor: float = 12.0
+    readable: bool = False
+
+    def value(self, D):
+        return anp.sum(D**4) if self.readable else float(np.sum(D**4))
+
+    def gradient(self, D):
+        return self.gradient_factor * D**3
+
+    def hessian(self, D, E):
+        return self.hessian_factor * D**2 * E
+
+
+def quartic(**methods):
+    return type("Quartic", (Quartic,), methods)()
+
+
+WRONG_REGULARIZERS = {
+    "the gradient is wrong: .* slope 1": Quartic(gradient_factor=4.1),
+    "the Hessian is wrong: .* slope 2": Quartic(hessian_factor=12.1),
+    "an array of shape": quartic(value=lambda self, D: D**4),
+    "a value that is None": quartic(value=lambda self, D: None),
+    "is nan at the dictionary": quartic(value=lambda self, D: float("nan")),
+    "a gradient of shape": quartic(gradient=lambda self, D: 4.0 * D.T**3),
+    "not linear": quartic(hessian=lambda self, D, E: 12 * D**2 * np.abs(E)),
+    "not symmetric": quartic(hessian=lambda self, D, E: 12 * D**2 * E + np.roll(E, 1, axis=0)),
+    "not deterministic": quartic(value=lambda self, D: np.random.default_rng().random()),
+    "changed the dictionary": quartic(value=lambda self, D: float(np.multiply(D, 2, out=D)[0, 0])),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG_REGULARIZERS)
+def test_a_wrong_regularizer_is_named_with_its_fault(fault):
+    with pytest.raises(CheckFailed, match=f"^Quartic.*{fault}"):
+        check_regularizer(WRONG_REGULARIZERS[fault])
+
+
+def test_a_gradient_wrong_across_the_direction_differs_from_autograds():
+    # The slope sees only what lies along the direction, the first draw; autograd compares all entries.
+    U = np.random.default_rng(0).standard_normal(REFERENCE.shape)
+    error = np.zeros_like(U)
+    error[:2, 0] = U[1, 0], -U[0, 0]
+
+    class Askew(Quartic):
+        def gradient(self, D):
+            return 4 * D**3 + error
+
+    assert check_regularizer(Askew(), REFERENCE)
+    with pytest.raises(AssertionError, match="Askew has a gradient that differs from autograd's"):
+        check_regularizer(Askew(readable=True), REFERENCE)
+
+
+def test_reports_say_what_autograd_could_not_compare():
+    assert any("cannot see through" in fact for fact in check_regularizer(Quartic()).skipped)
+    assert "the gradient agrees with autograd" in check_regularizer(Quartic(readable=True)).passed
+
+
+# --- Schedules --------------------------------------------------------------------------------------------
+
+
+class Plan:
+    def __init__(self, subsets, covers_atoms=False):
+        self._subsets, self.covers_atoms = subsets, covers_atoms
+
+    def subsets(self, n_atoms, rng=None):
+        return self._subsets(n_atoms, rng)
+
+
+WRONG_SCHEDULES = {
+    "subset 1 of the schedule repeats the index 3": Plan(lambda d, rng: [[0], [3, 3]]),
+    "contains the index 12": Plan(lambda d, rng: [[d]]),
+    "is empty": Plan(lambda d, rng: [[]]),
+    "has no subset": Plan(lambda d, rng: []),
+    "dtype float64": Plan(lambda d, rng: [[0.5]]),
+    "not repeatable": Plan(lambda d, rng: [np.random.default_rng().permutation(d)]),
+    "global generator": Plan(lambda d, rng: [np.arange(0 * np.random.randint(9), d)]),  # noqa: NPY002
+    r"never moves \[10, 11\]": Plan(lambda d, rng: [np.arange(d - 2)], covers_atoms=True),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG_SCHEDULES)
+def test_a_wrong_schedule_is_named_with_its_fault(fault):
+    with pytest.raises(CheckFailed, match=f"^Plan .*{fault}"):
+        check_schedule(WRONG_SCHEDULES[fault])
+
+
+def test_covering_is_asked_for_or_promised_or_skipped():
+    few = schedules.RandomSubsets(size=2, count=2)
+    assert check_schedule(few).skipped == ("every atom moves (not promised)",)
+    with pytest.raises(AssertionError, match="should cover every atom"):
+        check_schedule(few, covers=True)
+
+
+# --- Updates ----------------------------------------------------------------------------------------------
+
+
+class WrongUpdate:
+    """An update that spoils the result of K-SVD in one way."""
+
+    def __init__(self, spoil):
+        self.spoil = spoil
+
+    def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
+        D, X = mdl.KSVD()(signals, dictionary, codes)
+        return self.spoil(D, X, signals, dictionary, codes)
+
+
+def overwrites(D, X, Y, D_old, X_old):
+    D_old[:] = D
+    return D_old, X
+
+
+WRONG_UPDATES = {
+    "raised the objective from": lambda D, X, *_: (np.roll(D, 1, axis=1), X),
+    "an atom of norm 2": lambda D, X, *_: (2 * D, X),
+    "a code outside of the support": lambda D, X, *_: (D, csc_array(X.toarray() + 1e-9)),
+    "changed an argument": overwrites,
+    "not deterministic": lambda D, X, *_: (
+        D * np.random.default_rng().choice([-1.0, 1.0], D.shape[1]),
+        csc_array((0 * X.data, X.indices, X.indptr), shape=X.shape),
+    ),
+    "dictionary of shape": lambda D, X, *_: (D.T, X),
+    "codes of shape": lambda D, X, *_: (D, csc_array(X.T)),
+    "not a csc_array": lambda D, X, *_: (D, X.toarray()),
+    "float32 atoms": lambda D, X, *_: (D.astype(np.float32), X),
+    "not finite": lambda D, X, *_: (D * np.nan, X),
+    "where a pair": lambda D, X, *_: [D, X, None],
+}
+
+
+@pytest.mark.parametrize("fault", WRONG_UPDATES)
+def test_a_wrong_update_is_named_with_its_fault(fault):
+    objective = (lambda Y, D, X: 0.0) if fault == "not deterministic" else None
+    with pytest.raises(CheckFailed, match=f"^WrongUpdate .*{fault}"):
+        check_update(WrongUpdate(WRONG_UPDATES[fault]), objective=objective)
+
+
+def test_atoms_of_any_norm_where_they_are_allowed():
+    def stretch(D, X, *_):
+        return 2 * D, csc_array((X.data / 2, X.indices, X.indptr), shape=X.shape)
+
+    assert check_update(WrongUpdate(stretch), unit_atoms=False)
+
+
+# --- Line searchers ---------------------------------------------------------------------------------------
+
+
+class Leap:
+    """A searcher that takes one step of a fixed multiple, whatever happens."""
+
+    def __init__(self, t, factor=1.0):
+        self.t, self.factor = t, factor
+
+    def search(self, objective, manifold, x, d, f0, df0):
+        return self.factor * self.t * np.linalg.norm(d), manifold.retraction(x, self.t * d)
+
+
+def test_a_wrong_line_searcher_is_named_with_its_fault():
+    with pytest.raises(CheckFailed, match=r"Leap went from .* up to"):
+        check_line_searcher(Leap(-1e-3))
+    with pytest.raises(CheckFailed, match="does not lead to the point it returns"):
+        check_line_searcher(Leap(1e-3, factor=2.0))
+    with pytest.raises(CheckFailed, match=r"Leap moved by .* for an ascent direction"):
+        check_line_searcher(Leap(1e-3))
+    with pytest.raises(CheckFailed, match="BackTrackingLineSearcher moved by nan for a zero direction"):
+        check_line_searcher(pymanopt.optimizers.line_search.BackTrackingLineSearcher())
+
+
+# --- Coders -----------------------------------------------------------------------------------------------
 
 
 class Wrong:

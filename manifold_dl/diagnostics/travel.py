@@ -8,7 +8,7 @@ import inspect
 from contextlib import contextmanager
 
 import numpy as np
-from pymanopt.manifolds.manifold import Manifold, RetrAsExpMixin
+from pymanopt.manifolds.manifold import RetrAsExpMixin
 
 
 def random_point(manifold, rng):
@@ -39,16 +39,14 @@ def has_exp(manifold, point, direction):
 
 
 def tangent_part(manifold, point, vector):
-    """A vector made tangent: itself, if it was. None if the manifold cannot say."""
-    try:
-        return manifold.to_tangent_space(point, vector)
-    except NotImplementedError:
-        return manifold.projection(point, vector) if speaks_ambient(manifold) else None
+    """A vector made tangent: itself, if it was.
 
-
-def speaks_ambient(manifold):
-    """Whether tangent vectors are written as arrays around the manifold; on Lie groups they often are not."""
-    return type(manifold).embedding is Manifold.embedding
+    By the projection, if tangent vectors are arrays of the space around the manifold. On Lie groups, and
+    where an atom is the square of another vector, they are written in coordinates of their own.
+    """
+    if np.array_equal(manifold.embedding(point, vector), vector):
+        return manifold.projection(point, vector)
+    return manifold.to_tangent_space(point, vector)
 
 
 def _draw(draw, rng, *arguments):
