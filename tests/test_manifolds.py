@@ -1,7 +1,7 @@
 """The axioms of a Riemannian manifold, measured on every geometry of `manifold_dl.manifolds`.
 
-The first part is a contract: it holds for each manifold and each shape in the tables below. The rest is about
-what only one of them promises.
+The axioms themselves are in `manifold_axioms`, and hold for all. Next comes what `Spheres` and `Lines` add
+to them, to the last digits and for every shape. The rest is about one manifold at a time.
 """
 
 import copy
@@ -11,10 +11,21 @@ from itertools import pairwise
 import numpy as np
 import pymanopt
 import pytest
-from pymanopt.manifolds import Grassmann, Product, Sphere
+from manifold_axioms import AXIOMS, scene
+from pymanopt.manifolds import Elliptope, Grassmann, Product, Sphere, SphereSubspaceIntersection, Stiefel
 from pymanopt.optimizers import ConjugateGradient, SteepestDescent, TrustRegions
 
-from manifold_dl.manifolds import Lines, Spheres
+from manifold_dl.manifolds import (
+    Columns,
+    Euclidean,
+    Lines,
+    NonNegative,
+    Orthonormal,
+    Spheres,
+    SpheresWithin,
+    Subspace,
+    ZeroMean,
+)
 
 FACTORIES = [Spheres, Lines]
 SHAPES = [(2, 1), (2, 5), (3, 4), (7, 1), (16, 32), (40, 60)]  # the last is past _dots' switch to einsum
@@ -57,7 +68,39 @@ def up_to_signs(points, reference):
     return points * np.copysign(1, (points * reference).sum(axis=0))
 
 
-# The contract
+# The axioms, for all
+
+
+BASIS = np.random.default_rng(3).standard_normal((6, 3))
+
+# Every geometry in a small, a square (where it can be) and a single-atom shape.
+EVERY_MANIFOLD = [
+    *(
+        factory(m, k)
+        for factory in (Spheres, Lines, ZeroMean, NonNegative, Orthonormal, Euclidean)
+        for m, k in [(5, 3), (4, 4), (5, 1)]
+    ),
+    Orthonormal(9, 2),
+    Subspace(BASIS)(6, 4),
+    Subspace(BASIS)(6, 1),
+    Columns(Sphere)(5, 3),
+    Columns(lambda m: Grassmann(m, 1))(4, 3),
+    Columns(lambda m: NonNegative(m, 1))(4, 3),
+]
+
+
+def reach(point):
+    """How long a tangent vector may be for log to find it: for non-negative atoms, half way to a wall."""
+    return 0.5 * np.sqrt(point / point.sum(axis=0)).min() if (point >= 0).all() else 0.5
+
+
+@pytest.mark.parametrize("axiom", AXIOMS, ids=lambda axiom: axiom.__name__)
+@pytest.mark.parametrize("manifold", EVERY_MANIFOLD, ids=str)
+def test_axiom(manifold, axiom):
+    axiom(scene(manifold, seed=0, reach=reach))
+
+
+# Spheres and lines, to the last digits
 
 
 def test_random_points_have_unit_columns_and_random_directions_are_unit_tangents(manifold, rng):
@@ -489,3 +532,322 @@ def test_lines_at_a_right_angle_have_a_way_and_a_mean():
     assert lines.dist(x, y) == pytest.approx(np.pi / 2, rel=1e-15)
     assert lines.dist(lines.exp(x, lines.log(x, y)), y) == pytest.approx(0, abs=1e-15)
     assert lines.dist(lines.pair_mean(x, y), x) == pytest.approx(np.pi / 4, rel=1e-15)
+
+
+# Subspaces alone
+
+
+def test_zero_mean_is_the_subspace_orthogonal_to_the_constant(rng):
+    basis = np.linalg.svd(np.ones((1, 5)))[2][1:].T
+    fast, general = ZeroMean(5, 3), Subspace(basis)(5, 3)
+    x, y = fast.random_point(rng), fast.random_point(rng)
+    V = within_reach(fast, x, rng)
+    assert fast.dim == general.dim == 9
+    for one, other in [
+        (fast.projection(x, V + 1), general.projection(x, V + 1)),
+        (fast.exp(x, V), general.exp(x, V)),
+        (fast.log(x, y), general.log(x, y)),
+        (fast.closest(x + 1), general.closest(x + 1)),
+    ]:
+        np.testing.assert_allclose(one, other, atol=ROUNDING)
+
+
+def test_subspace_agrees_with_pymanopts_sphere_in_a_subspace(rng):
+    fast = Subspace(BASIS)(6, 4)
+    slow = Columns(lambda m: SphereSubspaceIntersection(BASIS))(6, 4)
+    x, y = fast.random_point(rng), fast.random_point(rng)
+    V = within_reach(fast, x, rng)
+    G, H = rng.standard_normal((6, 4)), rng.standard_normal((6, 4))
+    assert fast.dim == slow.dim
+    np.testing.assert_allclose(fast.projection(x, G), slow.projection(x, G), atol=ROUNDING)
+    np.testing.assert_allclose(fast.exp(x, V), slow.exp(x, V), atol=ROUNDING)
+    np.testing.assert_allclose(fast.retraction(x, V), slow.retraction(x, V), atol=ROUNDING)
+    # Pymanopt's arccos loses digits like 1/sin θ.
+    np.testing.assert_allclose(fast.log(x, y), slow.log(x, y), atol=1e-11)
+    np.testing.assert_allclose(
+        fast.euclidean_to_riemannian_hessian(x, G, H, V),
+        slow.euclidean_to_riemannian_hessian(x, G, H, V),
+        atol=ROUNDING,
+    )
+
+
+def test_a_subspace_is_isometric_to_the_spheres_of_its_coordinates(rng):
+    factory = Subspace(BASIS)
+    inside, coordinates = factory(6, 4), Spheres(3, 4)
+    z, w = coordinates.random_point(rng), coordinates.random_point(rng)
+    B = factory.basis
+    np.testing.assert_allclose(inside.dist(B @ z, B @ w), coordinates.dist(z, w), rtol=ROUNDING)
+    np.testing.assert_allclose(inside.log(B @ z, B @ w), B @ coordinates.log(z, w), atol=ROUNDING)
+
+
+@pytest.mark.parametrize(
+    "manifold", [ZeroMean(3, 3), ZeroMean(5, 4), Subspace(np.eye(5)[:, 1:3])(5, 4)], ids=str
+)
+def test_atoms_of_a_subspace_stay_in_it_for_long(manifold, rng):
+    point = manifold.random_point(rng)
+    for _ in range(500):
+        point = manifold.exp(point, within_reach(manifold, point, rng))
+    # One rounding of each of the two projections, not of 500.
+    np.testing.assert_allclose(point, manifold.within(point), atol=1e-15)
+    np.testing.assert_allclose(angles(point), 1, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "manifold", [ZeroMean(3, 2), ZeroMean(6, 2), Subspace(np.eye(5)[:, 1:3])(5, 2)], ids=str
+)
+def test_antipodes_in_a_subspace_have_a_way_inside_it(manifold, rng):
+    """The coordinate axis that Spheres would take may be orthogonal to the subspace."""
+    point = np.repeat(manifold.random_point(rng)[:, :1], 2, axis=1)
+    vector = manifold.log(point, -point)
+    np.testing.assert_allclose(angles(vector), np.pi, rtol=1e-14)
+    np.testing.assert_allclose(manifold.projection(point, vector), vector, atol=ROUNDING)
+    np.testing.assert_allclose(manifold.exp(point, vector), -point, atol=1e-14)
+
+
+def test_atoms_without_any_part_in_the_subspace_become_different_atoms_of_it():
+    D = ZeroMean(4, 3).closest(np.ones((4, 3)))
+    np.testing.assert_allclose(D.mean(axis=0), 0, atol=1e-15)
+    np.testing.assert_allclose(angles(D), 1, rtol=1e-15)
+    assert np.abs(np.triu(D.T @ D, 1)).max() < 0.5  # -1/3 for the axes without their means
+    np.testing.assert_array_equal(Spheres(3, 4).closest(np.zeros((3, 4))), np.eye(3)[:, [0, 1, 2, 0]])
+
+
+def test_subspaces_compare_print_and_travel():
+    factory = Subspace(BASIS)
+    assert factory == Subspace(BASIS.copy()) != Subspace(BASIS[:, :2])
+    assert hash(factory) == hash(Subspace(BASIS))
+    assert pickle.loads(pickle.dumps(factory)) == copy.deepcopy(factory) == factory
+    assert repr(factory) == "Subspace(<6×3 basis>)" and repr(factory(6, 2)) == "Subspace(<6×3 basis>)(6, 2)"
+    assert isinstance(factory(6, 2), SpheresWithin) and isinstance(ZeroMean(4, 2), SpheresWithin)
+    orthonormal = np.linalg.qr(BASIS)[0]
+    np.testing.assert_array_equal(Subspace(orthonormal).basis, orthonormal)
+
+
+# Orthonormal alone
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (5, 5), (9, 2), (6, 1)])
+def test_orthonormal_agrees_with_pymanopts_stiefel(shape, rng):
+    ours, theirs = Orthonormal(*shape), Stiefel(*shape, retraction="polar")
+    D = ours.random_point(rng)
+    V = ours.random_tangent_vector(D, rng)
+    G, H = rng.standard_normal(shape), rng.standard_normal(shape)
+    assert ours.dim == theirs.dim
+    np.testing.assert_allclose(ours.projection(D, G), theirs.projection(D, G), atol=ROUNDING)
+    np.testing.assert_allclose(ours.retraction(D, V), theirs.retraction(D, V), atol=ROUNDING)
+    for length in (0, 1e-6, 1, 20):
+        np.testing.assert_allclose(ours.exp(D, length * V), theirs.exp(D, length * V), atol=1e-12)
+    np.testing.assert_allclose(
+        ours.euclidean_to_riemannian_hessian(D, G, H, V),
+        theirs.euclidean_to_riemannian_hessian(D, G, H, V),
+        atol=ROUNDING,
+    )
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (5, 5), (9, 2)])
+def test_the_acceleration_of_a_geodesic_of_orthonormal_is_normal(shape, rng):
+    manifold = Orthonormal(*shape)
+    D = manifold.random_point(rng)
+    V = manifold.random_tangent_vector(D, rng)
+    t = 1e-4  # second differences: an error of t² = 1e-8 against rounding of 1e-16/t² = 1e-8
+    acceleration = (manifold.exp(D, t * V) - 2 * D + manifold.exp(D, -t * V)) / t**2
+    np.testing.assert_allclose(acceleration, -D @ V.T @ V, atol=1e-6)
+    np.testing.assert_allclose(manifold.projection(D, acceleration), 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("length", [0.1, 1, 1e3])
+def test_orthonormal_atoms_stay_orthonormal(length, rng):
+    manifold = Orthonormal(6, 4)
+    D = manifold.random_point(rng)
+    for _ in range(200):
+        D = manifold.exp(D, length * manifold.random_tangent_vector(D, rng))
+    # One Newton-Schulz step leaves a few roundings, whatever came before.
+    np.testing.assert_allclose(D.T @ D, np.eye(4), atol=2e-15)
+
+
+def test_random_orthonormal_matrices_prefer_no_sign():
+    """Plain QR has negative diagonals of R nearly always; uniform ones average to zero."""
+    draws = np.array([Orthonormal(3, 3).random_point(seed) for seed in range(400)])
+    # Entries have variance 1/3: the mean of 400 has a standard deviation of 0.03, and there are nine.
+    assert np.abs(draws.mean(axis=0)).max() < 0.12
+
+
+# NonNegative alone
+
+
+def test_roots_and_squares_are_inverse_and_unit(rng):
+    manifold = NonNegative(5, 3)
+    D = manifold.random_point(rng)
+    w = manifold.root(D)
+    np.testing.assert_allclose(angles(w), 1, atol=ROUNDING)
+    np.testing.assert_allclose(manifold.square(w), D, atol=ROUNDING)
+    np.testing.assert_array_equal(manifold.square(-w), manifold.square(w))
+
+
+def test_a_geodesic_passes_a_wall_smoothly():
+    """The entry falls to zero and comes back: no negative entry, and no kink in d."""
+    manifold = NonNegative(2, 1)
+    D = manifold.square(np.array([[np.cos(0.3)], [np.sin(0.3)]]))
+    down = np.array([[np.sin(0.3)], [-np.cos(0.3)]])  # the root turns by t, and meets the wall at t = 0.3
+    path = np.array([manifold.exp(D, t * down)[:, 0] for t in np.linspace(0, 0.6, 601)])
+    assert path.min() >= 0
+    assert path[300, 1] == pytest.approx(0, abs=1e-15)
+    np.testing.assert_allclose(path[-1], D[:, 0], atol=1e-12)  # as far behind the wall as it was before
+    # Second differences of a smooth curve at steps of 1e-3 are 1e-6 times its acceleration, here below 10.
+    assert np.abs(np.diff(path, 2, axis=0)).max() < 1e-5
+
+
+def test_zeros_have_no_gradient_and_closest_leaves_them(rng):
+    manifold = NonNegative(4, 1)
+    D = np.array([[0.6], [0.8], [0.0], [0.0]])
+    gradient = manifold.euclidean_to_riemannian_gradient(D, rng.standard_normal((4, 1)))
+    np.testing.assert_array_equal(gradient[2:], 0)
+    inside = manifold.closest(D)
+    assert 0 < inside[2, 0] == pytest.approx(0.5e-6, rel=1e-6)
+    np.testing.assert_allclose(inside, D, atol=1e-6)
+    assert np.all(manifold.euclidean_to_riemannian_gradient(inside, rng.standard_normal((4, 1))) != 0)
+
+
+def test_atoms_that_are_mostly_negative_are_turned_over():
+    D = NonNegative(3, 2).closest(np.array([[-3.0, 3.0], [-4.0, -1.0], [1.0, 0.0]]))
+    np.testing.assert_allclose(D, [[0.6, 1], [0.8, 0], [0, 0]], atol=1e-6)
+
+
+# Columns alone
+
+
+@pytest.mark.parametrize(
+    ("fast", "single"),
+    [
+        (Spheres, Sphere),
+        (Lines, lambda m: Grassmann(m, 1)),
+        (NonNegative, lambda m: NonNegative(m, 1)),
+        (Euclidean, lambda m: Euclidean(m, 1)),
+    ],
+)
+def test_columns_check_the_fast_ones(fast, single, rng):
+    fast, slow = fast(4, 3), Columns(single)(4, 3)
+    x = fast.random_point(rng)
+    V = 0.05 * fast.random_tangent_vector(x, rng)
+    y = fast.exp(x, 0.05 * fast.random_tangent_vector(x, rng))
+    G, H = rng.standard_normal((4, 3)), rng.standard_normal((4, 3))
+    assert fast.dim == slow.dim
+    assert fast.inner_product(x, V, V) == pytest.approx(slow.inner_product(x, V, V), rel=ROUNDING)
+    assert fast.dist(x, y) == pytest.approx(slow.dist(x, y), rel=1e-7)  # an arccos near 1
+    for one, other in [
+        (fast.exp(x, V), slow.exp(x, V)),
+        (fast.projection(x, G), slow.projection(x, G)),
+        (fast.embedding(x, V), slow.embedding(x, V)),
+        (fast.transport(x, y, V), slow.transport(x, y, V)),
+        (fast.euclidean_to_riemannian_gradient(x, G), slow.euclidean_to_riemannian_gradient(x, G)),
+        (
+            fast.euclidean_to_riemannian_hessian(x, G, H, V),
+            slow.euclidean_to_riemannian_hessian(x, G, H, V),
+        ),
+    ]:
+        if isinstance(fast, Lines):
+            other = up_to_signs(other, one)  # a Grassmannian's exp picks its own
+        np.testing.assert_allclose(one, other, atol=1e-11)
+
+
+def test_columns_offer_closest_only_where_an_atom_has_it(rng):
+    assert not hasattr(Columns(Sphere)(4, 3), "closest")
+    D = rng.standard_normal((4, 3))
+    slow, fast = Columns(lambda m: ZeroMean(m, 1))(4, 3), ZeroMean(4, 3)
+    np.testing.assert_allclose(slow.closest(D), fast.closest(D), atol=ROUNDING)
+
+
+def test_columns_without_a_geodesic_say_so_without_a_warning(rng):
+    class Bent(Sphere):
+        """A sphere whose exp is missing, as that of some of Pymanopt's manifolds is."""
+
+        def exp(self, point, tangent_vector):
+            raise NotImplementedError("no exponential map")
+
+    manifold = Columns(Bent)(4, 2)
+    point = manifold.random_point(rng)
+    with pytest.raises(NotImplementedError, match="no exponential map"):
+        manifold.exp(point, point)
+
+
+# Sentences
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Orthonormal(3, 4), "k=4 atoms cannot be orthonormal in m=3 dimensions.*use Spheres"),
+        (lambda: ZeroMean(2, 3), "m=2: the unit vectors of R² with mean zero.*needs m >= 3"),
+        (lambda: Subspace(np.ones(4)), "basis has shape .4,.: a Subspace needs a matrix"),
+        (lambda: Subspace(np.full((4, 2), np.nan)), "matrix of finite numbers"),
+        (lambda: Subspace(np.ones((4, 1))), "1 columns of length 4: a Subspace needs at least 2"),
+        (lambda: Subspace(np.ones((2, 3))), "at most 2"),
+        (lambda: Subspace(np.ones((4, 2))), "linearly dependent"),
+        (lambda: Subspace(BASIS)(5, 2), "m=5: the basis of this Subspace has vectors of length 6"),
+        (
+            lambda: Columns(lambda m: Sphere(m, 2))(4, 3),
+            "shape .4, 2.: Columns needs a manifold of single atoms",
+        ),
+        (lambda: Columns(lambda m: Elliptope(m, 2))(4, 3), "Columns needs a manifold of single atoms"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()
+
+
+@pytest.mark.parametrize("factory", [ZeroMean, NonNegative, Orthonormal, Euclidean, Columns(Sphere)], ids=str)
+def test_the_other_factories_refuse_impossible_shapes_too(factory):
+    with pytest.raises(ValueError, match="m=1: an atom needs"):
+        factory(1, 1)
+    with pytest.raises(ValueError, match="k=0: a dictionary needs"):
+        factory(4, 0)
+    with pytest.raises(TypeError, match="Columns takes a factory"):
+        Columns(3)
+
+
+# The axioms notice
+
+
+class FlatHessian(Spheres):
+    """Forgets the curvature of the spheres."""
+
+    def euclidean_to_riemannian_hessian(self, point, euclidean_gradient, euclidean_hessian, tangent_vector):
+        return self.projection(point, euclidean_hessian)
+
+
+class FirstOrder(Orthonormal):
+    """Retracts by QR, which leaves the geodesic at second order."""
+
+    def retraction(self, point, tangent_vector):
+        return Stiefel(*point.shape, retraction="qr").retraction(point, tangent_vector)
+
+
+class Drifting(ZeroMean):
+    """Steps out of the subspace."""
+
+    def retraction(self, point, tangent_vector):
+        return Spheres.retraction(self, point, tangent_vector + 1e-3)
+
+
+class DoubleGradient(Euclidean):
+    """Is wrong by a factor."""
+
+    def euclidean_to_riemannian_gradient(self, point, euclidean_gradient):
+        return 2 * euclidean_gradient
+
+
+@pytest.mark.parametrize(
+    ("wrong", "noticed_by"),
+    [
+        (FlatHessian(5, 3), "gradients_and_hessians_give_the_taylor_expansion"),
+        (FlatHessian(5, 3), "geodesics_do_not_accelerate"),
+        (FirstOrder(5, 3), "the_retraction_is_of_second_order"),
+        (Drifting(5, 3), "moves_land_on_the_manifold"),
+        (DoubleGradient(5, 3), "gradients_and_hessians_give_the_taylor_expansion"),
+    ],
+)
+def test_an_axiom_notices_what_is_wrong(wrong, noticed_by):
+    (axiom,) = (axiom for axiom in AXIOMS if axiom.__name__ == noticed_by)
+    with pytest.raises(AssertionError):
+        axiom(scene(wrong, reach=reach))

@@ -54,6 +54,12 @@ class Euclidean(pymanopt.manifolds.Euclidean):
         """Frobenius norm of the difference, as a float."""
         return float(np.linalg.norm(point_a - point_b))
 
+    def projection(self, point, vector):
+        """Every array is tangent: `vector` itself, in the dtype of `point`."""
+        return in_dtype_of(point, vector)
+
+    to_tangent_space = projection
+
     def exp(self, point, tangent_vector):
         """Go straight ahead."""
         return in_dtype_of(point, point + tangent_vector)
