@@ -6,8 +6,8 @@ BIN := .venv/bin
 .PHONY: demo test test-slow format clean
 .DEFAULT_GOAL := demo
 
-demo: .venv/installed  ## learn a dictionary and print what was found
-	$(BIN)/python -m manifold_dl
+demo: .venv/installed  ## denoise a picture in five ways: a table, and a picture to look at
+	$(BIN)/manifold-dl demo
 
 test: .venv/installed-test  ## what continuous integration runs
 	$(BIN)/ruff check .
@@ -30,7 +30,7 @@ clean:
 
 .venv/installed: .venv/bin/python pyproject.toml
 	@echo "Installing manifold_dl into .venv (once, about a minute) ..."
-	$(BIN)/python -m pip install --quiet -e .
+	$(BIN)/python -m pip install --quiet -e ".[images]"
 	@touch $@
 
 .venv/installed-test: .venv/bin/python pyproject.toml

@@ -1,0 +1,105 @@
+"""``manifold-dl denoise``: remove the noise from a picture of one's own."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from manifold_dl.cli.shared import (
+    Force,
+    InputFile,
+    Json,
+    MuOption,
+    Quiet,
+    Seed,
+    SolverOption,
+    Threads,
+    Update,
+    UpdateOption,
+    needs_images,
+    print_json,
+    require_free,
+    update_rule,
+    whole_file,
+)
+
+
+def denoise(
+    source: Annotated[Path, InputFile],
+    out: Annotated[Path, typer.Argument(help="A .png, .jpg or .tif to write.")],
+    sigma: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="Standard deviation of the noise, in the picture's units; estimated if left out."
+        ),
+    ] = None,
+    atoms: Annotated[int, typer.Option(min=1, help="Atoms to learn.")] = 256,
+    patch: Annotated[int, typer.Option(min=2, max=64, help="Side of the square patches, in pixels.")] = 8,
+    patches: Annotated[int, typer.Option(min=1, help="Patches to learn from.")] = 40_000,
+    iterations: Annotated[int, typer.Option(min=1, help="Rounds of coding and updating.")] = 10,
+    stride: Annotated[
+        int,
+        typer.Option(min=1, help="Distance of the patches when rebuilding: 1 is best, 2 four times as fast."),
+    ] = 1,
+    update: UpdateOption = Update.simco,
+    solver: SolverOption = None,
+    mu: MuOption = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    max_pixels: Annotated[int, typer.Option(min=1, help="Refuse larger pictures unread.")] = 100_000_000,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+):
+    """Remove noise from a picture, with a dictionary learned from the picture itself.
+
+    PNG, JPEG or TIFF; grey or RGB; 8 or 16 bit. Transparency, colour profile and EXIF stay as they are.
+    """
+    with needs_images():
+        from manifold_dl.cli import pictures
+
+        require_free(out, force, pictures.SUFFIXES)
+        photograph = pictures.read_picture(source, max_pixels)
+        pictures.require_room(photograph, out)
+    from manifold_dl import images
+    from manifold_dl.cli.bars import Bars
+
+    default = update is Update.simco and solver is None and mu is None
+    with Bars(quiet or as_json) as bars:
+        result = images.denoise(
+            photograph.pixels,
+            sigma,
+            patch_size=patch,
+            n_atoms=atoms,
+            n_patches=patches,
+            max_iter=iterations,
+            stride=stride,
+            update=None if default else update_rule(update, solver, mu, default_mu=0.05),
+            rng=seed,
+            threads=threads,
+            callbacks=[bars.bar(source.name)],
+        )
+        photograph.pixels = result.image
+        with whole_file(out, force) as file:
+            pictures.write_picture(file, photograph, out)
+    rows, columns = result.image.shape[:2]
+    if as_json:
+        print_json(
+            {
+                "in": source,
+                "out": out,
+                "rows": rows,
+                "columns": columns,
+                "sigma": result.sigma,
+                "estimated": sigma is None,
+                "iterations": len(result.history),
+                "seconds_learning": result.seconds_learning,
+                "seconds_reconstruction": result.seconds_reconstruction,
+            }
+        )
+    elif not quiet:
+        known = "estimated" if sigma is None else "given"
+        print(
+            f"{out}: {columns}×{rows} pixels, noise σ = {result.sigma:.4g} ({known}); "
+            f"{result.seconds_learning:.1f} s learning, {result.seconds_reconstruction:.1f} s rebuilding."
+        )

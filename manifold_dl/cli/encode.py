@@ -1,0 +1,83 @@
+"""``manifold-dl encode``: sparse codes of signals over a learned dictionary."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from manifold_dl.cli.learn import Columns
+from manifold_dl.cli.shared import (
+    Force,
+    InputFile,
+    Json,
+    Quiet,
+    Threads,
+    print_json,
+    require_free,
+    whole_file,
+)
+
+AT_ONCE = 20_000  # signals between two looks at the clock
+
+
+def encode(
+    model: Annotated[Path, InputFile],
+    data: Annotated[Path, InputFile],
+    out: Annotated[Path, typer.Option(help="The .npz file to write.")],
+    sparsity: Annotated[
+        int | None, typer.Option(min=1, help="Atoms in a signal; by default as many as in learning.")
+    ] = None,
+    columns: Columns = False,
+    threads: Threads = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+):
+    """Represent the signals in a .npy file by a few atoms each.
+
+    MODEL comes from `learn`. DATA has a signal in every row, and so have the codes (or in every column:
+    --columns). Read them with scipy.sparse.load_npz.
+    """
+    require_free(out, force, (".npz",))
+    import numpy as np
+    import scipy.sparse
+
+    from manifold_dl import storage
+    from manifold_dl.cli.bars import Bars
+    from manifold_dl.cli.signals import read_signals
+    from manifold_dl.coders import OMP
+    from manifold_dl.inputs import as_matrix
+
+    learned = storage.load(model)
+    D, Y = learned.dictionary, as_matrix(read_signals(data, columns), "the data")
+    if len(Y) != len(D):
+        other = "" if len(Y.T) != len(D) else " Its transpose would: see --columns."
+        raise ValueError(f"{data} has signals of length {len(Y)}, the atoms have length {len(D)}.{other}")
+    if sparsity is None:
+        sparsity = max(1, int(np.diff(learned.codes.indptr).max(initial=1)))
+    coder, parts, error, begin = OMP(sparsity=sparsity), [], 0.0, time.perf_counter()
+    with Bars(quiet or as_json) as bars:
+        bar = bars.bar(data.name)
+        for first in range(0, Y.shape[1], AT_ONCE):
+            some = Y[:, first : first + AT_ONCE]
+            parts.append(coder.encode(some, D.astype(Y.dtype), threads=threads))
+            error += float(np.sum((some - D @ parts[-1]) ** 2))
+            bar.count(first + some.shape[1], Y.shape[1], "coding")
+    codes = scipy.sparse.hstack(parts, format="csc")
+    with whole_file(out, force) as file:
+        scipy.sparse.save_npz(file, codes if columns else codes.T.tocsr())
+    facts = {
+        "out": out,
+        "signals": Y.shape[1],
+        "atoms": D.shape[1],
+        "sparsity": sparsity,
+        "entries": int(codes.nnz),
+        "loss": error / Y.shape[1],
+        "seconds": time.perf_counter() - begin,
+    }
+    if as_json:
+        print_json(facts)
+    elif not quiet:
+        mean = codes.nnz / Y.shape[1]
+        print(f"{out}: {Y.shape[1]} signals, {mean:.3g} atoms each on average; {facts['seconds']:.1f} s.")

@@ -1,0 +1,101 @@
+"""``manifold-dl learn``: a dictionary from a matrix of signals."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from manifold_dl.cli.shared import (
+    Failure,
+    Force,
+    InputFile,
+    Json,
+    MuOption,
+    Quiet,
+    Seed,
+    SolverOption,
+    Threads,
+    Update,
+    UpdateOption,
+    print_json,
+    require_free,
+    update_rule,
+)
+
+Columns = Annotated[
+    bool, typer.Option("--columns", help="The file has a signal in every column, not in every row.")
+]
+
+
+def learn(
+    data: Annotated[Path, InputFile],
+    atoms: Annotated[int, typer.Option(min=1, help="Atoms to learn.")],
+    sparsity: Annotated[int, typer.Option(min=1, help="Atoms in a signal.")],
+    out: Annotated[Path, typer.Option(help="The .npz file to write.")],
+    columns: Columns = False,
+    iterations: Annotated[int, typer.Option(min=1, help="Rounds of coding and updating.")] = 50,
+    update: UpdateOption = Update.simco,
+    solver: SolverOption = None,
+    mu: MuOption = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+):
+    """Learn a dictionary from the signals in a .npy file.
+
+    DATA is a matrix with a signal in every row, as in scikit-learn (or in every column: --columns). The
+    result is read by `encode`, or in Python by manifold_dl.load(path): there, an atom is a column.
+    """
+    require_free(out, force, (".npz",))
+    from manifold_dl import storage
+    from manifold_dl.cli.bars import Bars
+    from manifold_dl.cli.signals import read_signals
+    from manifold_dl.coders import OMP
+    from manifold_dl.learn import learn_dictionary
+    from manifold_dl.result import Reason
+
+    Y = read_signals(data, columns)
+    begin = time.perf_counter()
+    with Bars(quiet or as_json) as bars:
+        result = learn_dictionary(
+            Y,
+            atoms,
+            coder=OMP(sparsity=sparsity),
+            update=update_rule(update, solver, mu),
+            max_iter=iterations,
+            rng=seed,
+            threads=threads,
+            callbacks=[bars.bar(data.name)],
+        )
+    if result.reason is Reason.INTERRUPTED:
+        raise KeyboardInterrupt
+    seconds = time.perf_counter() - begin
+    if out.exists() and not force:
+        raise ValueError(f"{out} has come into being meanwhile; --force overwrites it.")
+    try:
+        storage.save(result, out)
+    except OSError as error:
+        raise Failure(f"{out} could not be written: {error.strerror or error}.") from None
+    energy = float((Y * Y).sum()) / Y.shape[1]
+    facts = {
+        "out": out,
+        "signals": Y.shape[1],
+        "length": Y.shape[0],
+        "atoms": atoms,
+        "sparsity": sparsity,
+        "iterations": len(result.history),
+        "loss": float(result.history.loss[-1]),
+        "explained": 1 - float(result.history.loss[-1]) / energy if energy else 1.0,
+        "reason": result.reason.name.lower(),
+        "seconds": seconds,
+    }
+    if as_json:
+        print_json(facts)
+    elif not quiet:
+        print(
+            f"{out}: {atoms} atoms of length {Y.shape[0]} from {Y.shape[1]} signals, "
+            f"{facts['explained']:.1%} of their energy explained by {sparsity} atoms each; {seconds:.1f} s."
+        )

@@ -1,0 +1,180 @@
+"""What the commands share: options, sentences instead of tracebacks, and files that are whole or absent."""
+
+import contextlib
+import functools
+import json
+import math
+import os
+import secrets
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+PROGRAM = "manifold-dl"
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for scripts.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing output.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads; all processors by default.")]
+InputFile = typer.Argument(exists=True, dir_okay=False, readable=True)
+
+
+class Update(StrEnum):
+    """The update rules by name."""
+
+    simco = "simco"
+    ksvd = "ksvd"
+    mod = "mod"
+
+
+class Solver(StrEnum):
+    """What moves the atoms in SimCO."""
+
+    cg = "cg"
+    lbfgs = "lbfgs"
+    trust_region = "trust-region"
+    golden = "golden"
+
+
+UpdateOption = Annotated[Update, typer.Option(help="The rule that improves the dictionary.")]
+SolverOption = Annotated[
+    Solver | None,
+    typer.Option(
+        help="SimCO's optimizer: conjugate gradients (the default), L-BFGS, a trust region, or the paper's "
+        "one step of steepest descent with golden section."
+    ),
+]
+MuOption = Annotated[
+    float | None, typer.Option(min=0, help="SimCO's ridge on the codes; 0 is primitive SimCO.")
+]
+
+
+def update_rule(update, solver, mu, default_mu=None):
+    """The update rule that the three options name."""
+    from pymanopt.optimizers import SteepestDescent, TrustRegions
+
+    from manifold_dl.line_search import GoldenSection
+    from manifold_dl.optimizers import LBFGS
+    from manifold_dl.updates import KSVD, MOD, SimCO
+
+    if update is not Update.simco:
+        if solver is not None or mu is not None:
+            raise ValueError(f"--solver and --mu belong to --update simco, not to --update {update}.")
+        return {Update.ksvd: KSVD, Update.mod: MOD}[update]()
+    if mu is not None and not math.isfinite(mu):
+        raise ValueError(f"--mu {mu}: give a finite number.")
+    optimizers = {
+        Solver.lbfgs: lambda: LBFGS(max_iterations=5),
+        Solver.trust_region: lambda: TrustRegions(max_iterations=3),
+        Solver.golden: lambda: SteepestDescent(line_searcher=GoldenSection(), max_iterations=1),
+    }
+    optimizer = optimizers[solver]() if solver in optimizers else None
+    return SimCO(optimizer, mu=default_mu if mu is None else mu)
+
+
+class Failure(Exception):
+    """Something that is not the fault of the input: exit code 1."""
+
+
+def guarded(command):
+    """The command with every exception turned into one sentence on stderr and an exit code."""
+
+    @functools.wraps(command)
+    def run(*args, **kwargs):
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt:
+            say("stopped; nothing was written.")
+            raise typer.Exit(130) from None
+        except BrokenPipeError:  # whoever read the output has read enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
+        except Exception as error:
+            if isinstance(error, typer.Exit) or os.environ.get("MANIFOLD_DL_TRACEBACK"):
+                raise
+            code, sentence = _explain(error)
+            say(sentence)
+            raise typer.Exit(code) from None
+
+    return run
+
+
+def say(sentence):
+    """One line on stderr, under the program's name."""
+    print(f"{PROGRAM}: {' '.join(str(sentence).split())}", file=sys.stderr)
+
+
+def _explain(error):
+    """Exit code and sentence of an exception."""
+    if isinstance(error, Failure):
+        return 1, error
+    if isinstance(error, MemoryError):
+        return 1, f"there is not enough memory for this. {error}"
+    if isinstance(error, OSError) and error.strerror:
+        return 2, f"{error.filename or 'the file'}: {error.strerror}."
+    if isinstance(error, (ValueError, TypeError, OSError)):
+        return 2, error
+    known = f"{type(error).__name__}: {error}"
+    return 1, f"{known}. That should not happen; MANIFOLD_DL_TRACEBACK=1 shows where it did."
+
+
+@contextlib.contextmanager
+def needs_images():
+    """Where scikit-image or Pillow is missing, say how to get them."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("skimage", "PIL", "tifffile"):
+            raise
+        raise Failure('pictures need scikit-image: pip install "manifold-dl[images]".') from None
+
+
+def require_free(path, force, suffixes):
+    """Refuse an output that cannot be written, before any work is done."""
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"{path}: the name of this output ends with {' or '.join(suffixes)}.")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file.")
+    if not path.parent.is_dir():
+        raise ValueError(f"there is no folder {path.parent} to write {path.name} to.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ValueError(f"the folder {path.parent} does not let {path.name} be written.")
+    if path.exists() and not force:
+        raise ValueError(f"{path} exists already; --force overwrites it.")
+
+
+@contextlib.contextmanager
+def whole_file(path, force):
+    """A file open for writing that gets its name only when it is complete."""
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with open(part, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists() and not force:
+            raise ValueError(f"{path} has come into being meanwhile; --force overwrites it.")
+        os.replace(part, path)
+    except OSError as error:
+        raise Failure(f"{path} could not be written: {error.strerror or error}.") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def print_json(result):
+    """One JSON object on stdout; what is not finite becomes null."""
+    print(json.dumps(_plain(result), ensure_ascii=False))
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
