@@ -3,7 +3,7 @@
 
     python benchmarks/regularizers.py [--quick]
 
-First the time that penalties differentiated by autograd add to a trust-region step, on one thread, with and
+First the processor time that penalties left to autograd add to a trust-region step, on one thread, with and
 without the penalty in turns. Then picture patches: mutual coherence against fit, as the weight of `Coherence`
 rises, and with `LogBarrierCoherence` at several bounds. Weights are in units of ‖Y‖².
 """
@@ -82,9 +82,9 @@ def time_of_a_step(repeats, n_steps=2):
     def step(*penalties):
         problem = mdl.update_problem(data.signals, data.codes, mu=0.1, regularizers=penalties, threads=1)
         optimizer = TrustRegions(max_iterations=n_steps, verbosity=0, kappa=0)
-        begin = time.perf_counter()
+        begin = time.process_time()
         optimizer.run(problem, initial_point=start, mininner=INNER, maxinner=INNER)
-        seconds = (time.perf_counter() - begin) / n_steps
+        seconds = (time.process_time() - begin) / n_steps
         products = problem.counts.hessian / n_steps
         assert products == INNER, f"{products} Hessian products a step"
         return seconds
@@ -142,13 +142,16 @@ def main():
     for name, without, with_it in time_of_a_step(2 if quick else 7):
         more = with_it / without - 1
         cells = f"{1e3 * without:.0f} ms", f"{1e3 * with_it:.0f} ms", f"{100 * more:+.1f} %", "≤ 20 %"
-        table.add_row(name, *cells, "[green]yes" if more <= 0.2 else "[red]no")
+        # The target is for one regularizer; four of them are here to see how they add up.
+        verdict = "–" if name == "all four" else "[green]yes" if more <= 0.2 else "[red]no"
+        table.add_row(name, *cells, verdict)
     console.print(table)
 
     title = "4000 patches of 8×8, 128 atoms; weights in units of ‖Y‖², of the barriers 1e-7"
     table = Table("penalty", "coherence", "rms ⟨dᵢ, dⱼ⟩", "‖Y−DX‖²/‖Y‖²", "cost in fit", title=title)
+    best = None
     for name, (coherence, spread, error) in coherence_and_fit(1 if quick else 5):
-        best = error if name == "none" else best
+        best = best or error  # that without a penalty comes first
         cells = (f"{coherence:.3f}", f"{spread:.3f}", f"{error:.4f}", f"{100 * (error / best - 1):+.1f} %")
         table.add_row(name, *cells)
     console.print(table)
