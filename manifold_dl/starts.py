@@ -27,7 +27,8 @@ def initial_dictionary(signals, n_atoms, init, rng):
     elif init == "data":
         D = _from_data(signals, n_atoms, rng)
     elif init == "random":
-        D = rng.standard_normal((m, n_atoms))
+        # Drawn atom by atom, unlike `datasets.synthetic`: one seed for both must not start at the solution.
+        D = rng.standard_normal((n_atoms, m)).T
     elif init == "dct":
         D = _cosines(m, n_atoms)
     else:

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import scipy.fft
 
+from manifold_dl.datasets import synthetic
+from manifold_dl.metrics import recovery
 from manifold_dl.starts import initial_dictionary
 
 RNG = np.random.default_rng(0)
@@ -105,3 +107,8 @@ def test_integers_are_as_good_as_floats():
 def test_refused_with_a_sentence(init, sentence):
     with pytest.raises((ValueError, TypeError), match=sentence):
         initial_dictionary(Y, 5, init, rng=0)
+
+
+def test_the_seed_of_the_signals_does_not_give_their_dictionary_away():
+    D_true, _, Y = synthetic(16, 32, 100, sparsity=4, rng=0)
+    assert recovery(initial_dictionary(Y, 32, "random", rng=0), D_true) == 0
