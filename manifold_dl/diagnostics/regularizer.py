@@ -112,7 +112,7 @@ class _ValueOnly:
     """A regularizer stripped of its derivatives, so that autograd supplies them."""
 
     def __init__(self, regularizer):
-        self.value = regularizer.value
+        self.value = getattr(regularizer, "function", regularizer.value)  # a function of D, if it was one
 
 
 def _check_autograd(inspection, regularizer, D, U, gradient, hessian):
