@@ -1,10 +1,13 @@
-"""Settings that measured best, by purpose: keyword arguments for `learn_dictionary`.
+"""Settings that measured best, by purpose: keyword arguments for `learn_dictionary` and `images.denoise`.
 
 A preset is a dictionary: look at it, change an entry, pass it on.
 """
 
+from pymanopt.optimizers import SteepestDescent
+
 from manifold_dl.annealing import Sawtooth
 from manifold_dl.coders import AnnealedLasso
+from manifold_dl.line_search import GoldenSection
 from manifold_dl.replacement import ReplaceAtoms
 from manifold_dl.updates import SimCO
 
@@ -38,3 +41,32 @@ def recover(sparsity):
         "tol": 0.0,
         "restarts": 2,
     }
+
+
+def images(purpose="best"):
+    """To clean a picture: keyword arguments for `images.denoise`.
+
+    Parameters
+    ----------
+    purpose : "best", "quick" or "paper"
+        The most decibel; a third of the time, for a tenth of a decibel or two; or the regularized SimCO of
+        the paper's Section VI-C: 1,000 patches, ten iterations, one golden-section step each, μ = 0.05.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifold_dl.images import denoise
+    >>> clean = np.add.outer(np.arange(40), np.arange(40)) % 16 / 16
+    >>> noisy = clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape)
+    >>> cleaned = denoise(noisy, sigma=0.1, n_atoms=64, **images("quick")).image
+    >>> bool(np.std(cleaned - clean) < 0.6 * np.std(noisy - clean))
+    True
+    """
+    if purpose == "best":
+        return {"n_patches": 40_000, "max_iter": 10, "stride": 1}
+    if purpose == "quick":
+        return {"n_patches": 5_000, "max_iter": 5, "stride": 2}
+    if purpose == "paper":
+        optimizer = SteepestDescent(line_searcher=GoldenSection(), max_iterations=1, verbosity=0)
+        return {"n_patches": 1_000, "max_iter": 10, "update": SimCO(optimizer=optimizer, mu=0.05)}
+    raise ValueError(f"purpose={purpose!r}: pictures are cleaned for 'best', 'quick' or as in the 'paper'.")
