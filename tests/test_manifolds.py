@@ -612,6 +612,15 @@ def test_atoms_without_any_part_in_the_subspace_become_different_atoms_of_it():
     np.testing.assert_array_equal(Spheres(3, 4).closest(np.zeros((3, 4))), np.eye(3)[:, [0, 1, 2, 0]])
 
 
+@pytest.mark.parametrize("factory", [Spheres, Lines, ZeroMean, NonNegative, Orthonormal], ids=str)
+def test_the_closest_point_does_not_depend_on_the_scale(factory, rng):
+    """Squares of 1e200 overflow, and those of 1e-200 vanish."""
+    D = rng.standard_normal((5, 3))
+    nearest = factory(5, 3).closest(D)
+    for scale in (1e200, 1e-200):
+        np.testing.assert_allclose(factory(5, 3).closest(scale * D), nearest, rtol=1e-9, atol=1e-14)
+
+
 def test_subspaces_compare_print_and_travel():
     factory = Subspace(BASIS)
     assert factory == Subspace(BASIS.copy()) != Subspace(BASIS[:, :2])
@@ -755,6 +764,18 @@ def test_columns_offer_closest_only_where_an_atom_has_it(rng):
     D = rng.standard_normal((4, 3))
     slow, fast = Columns(lambda m: ZeroMean(m, 1))(4, 3), ZeroMean(4, 3)
     np.testing.assert_allclose(slow.closest(D), fast.closest(D), atol=ROUNDING)
+
+
+@pytest.mark.parametrize("manifold", EVERY_MANIFOLD, ids=str)
+def test_every_manifold_is_printed_copied_and_of_the_shape_it_says(manifold):
+    twins = [copy.deepcopy(manifold)]
+    if "lambda" not in str(manifold):
+        twins.append(pickle.loads(pickle.dumps(manifold)))
+    for twin in twins:
+        assert repr(twin) == str(manifold)
+        np.testing.assert_array_equal(twin.random_point(1), manifold.random_point(1))
+    m, k = manifold.random_point(0).shape
+    assert str(manifold).endswith(f"({m}, {k})")
 
 
 def test_columns_without_a_geodesic_say_so_without_a_warning(rng):

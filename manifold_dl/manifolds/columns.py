@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from pymanopt.manifolds.manifold import Manifold, RetrAsExpMixin
@@ -72,7 +73,7 @@ class ProductOfColumns(Manifold):
             )
         self._layout = example.shape
         if hasattr(self.atom, "closest"):  # only then is there one, and an update rule asks whether there is
-            self.closest = lambda point: self._each(self.atom.closest, point)
+            self.closest = partial(self._each, self.atom.closest)
 
     def __repr__(self):
         return str(self)

@@ -13,6 +13,9 @@ class Lines(Spheres):
     point. The functions to minimise must not mind the sign either, which is true of every objective whose
     codes follow the dictionary.
 
+    Use it where dictionaries are compared or averaged, by people or by a swarm: signs of atoms mean nothing,
+    and on `Spheres` D and −D are as far apart as can be.
+
     Parameters
     ----------
     m : int

@@ -123,7 +123,11 @@ class NonNegative(Manifold):
     to_tangent_space = projection
 
     def transport(self, point_a, point_b, tangent_vector_a):
-        """Carry a tangent vector to `point_b` by projecting it onto the tangent space there."""
+        """Carry a tangent vector to `point_b` by projecting it onto the tangent space there.
+
+        Two points do not tell whether the way between them met a wall. Where it did, the entries of the vector
+        that should have changed their sign have not: a memory of directions loses a little there.
+        """
         return self.projection(point_b, tangent_vector_a)
 
     def zero_vector(self, point):
@@ -164,6 +168,7 @@ class NonNegative(Manifold):
         """Return the point half way along the geodesic from `point_a` to `point_b`."""
         return self.exp(point_a, self.log(point_a, point_b) / 2)
 
+    @np.errstate(over="ignore")  # atoms so long that their squares overflow are not unit atoms
     def closest(self, point):
         """The dictionary nearest to any m×k array, but just inside the walls, and up to the signs of its
         columns.

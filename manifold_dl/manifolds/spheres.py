@@ -23,6 +23,8 @@ class Spheres(Oblique):
     off the spheres, distances and logarithms keep their digits for equal, nearly equal and opposite atoms,
     and float32 dictionaries stay float32.
 
+    Use it unless something more is known of the atoms: it is the paper's geometry, and the fastest one.
+
     Parameters
     ----------
     m : int
@@ -154,15 +156,20 @@ class Spheres(Oblique):
         """Return the point half way along the geodesic from `point_a` to `point_b`."""
         return self.exp(point_a, self.log(point_a, point_b) / 2)
 
+    @np.errstate(over="ignore")  # atoms so long that their squares overflow are not unit atoms
     def closest(self, point):
         """The dictionary on the manifold that is nearest to any m×k array: here, its columns made unit.
 
         Columns that are on the manifold up to rounding stay as they are, to the last bit. A column from which
         no direction can be told (zero, here) becomes a coordinate axis, another one for every column.
         """
+        few = rounding(point)
+        inside = self._inside(point)
+        if abs(norms(inside) - 1).max() <= few and (inside is point or norms(point - inside).max() <= few):
+            return point  # the usual case, and a sweep over single atoms asks for each of them
         scaled = largest_one(point)
         inside = self._inside(scaled)
-        lengths, few = norms(inside), rounding(point)
+        lengths = norms(inside)
         lost = lengths <= few * norms(scaled)
         nearest = inside / np.where(lost, 1, lengths)
         nearest[:, lost] = self._axes(np.flatnonzero(lost)).astype(nearest.dtype)
