@@ -291,9 +291,9 @@ class DictionaryProblem(pymanopt.Problem):
         if not self.has_penalties:
             return 0.0
         evaluation = self._penalties_at(point)
-        if "curvatures" not in evaluation.__dict__:
-            # Signs at random leave of a block its diagonal, on average. The same ones every time: an optimizer
-            # counts on a preconditioner that stays as it is.
+        if getattr(evaluation, "curvatures", None) is None:
+            # Signs at random leave of a block its diagonal, on average. They are the same every time: an
+            # optimizer counts on a preconditioner that stays as it is.
             signs = np.random.default_rng(0).choice(np.array([-1, 1], dtype=point.dtype), point.shape)
             try:
                 product = self._penalty_hessian(point, signs)

@@ -321,6 +321,20 @@ def test_a_users_own_class_adds_on_either_side(dictionary):
         np.testing.assert_allclose(total.gradient(dictionary), expected, rtol=1e-12, atol=1e-14)
 
 
+def test_heirs_of_penalty_need_a_value_only(dictionary):
+    @dataclass(frozen=True)
+    class Own(Penalty):
+        power: int
+
+        def value(self, dictionary):
+            return anp.sum(dictionary**self.power)
+
+    total = 2 * Own(4) + Coherence(1.0)
+    expected = 8 * dictionary**3 + Coherence(1.0).gradient(dictionary)
+    np.testing.assert_allclose(total.gradient(dictionary), expected, rtol=1e-13, atol=1e-14)
+    assert total == 2 * Own(4) + Coherence(1.0) != 2 * Own(3) + Coherence(1.0)
+
+
 @pytest.mark.parametrize(
     "combine",
     [
@@ -718,7 +732,7 @@ def test_a_problem_asks_once_for_what_it_needs_at_a_point():
 
     Y, mask, true = noisy_signals()
     problem = update_problem(Y, mask, mu=0.01, regularizers=[counted, Coherence(1.0)])
-    U = problem.manifold.random_tangent_vector(true, np.random.default_rng(0))
+    U = problem.manifold.random_tangent_vector(true, np.random.default_rng(1))
     elsewhere = problem.manifold.exp(true, 0.1 * U)
     for point in (true, elsewhere, true):  # a trust region comes back after a step that it refused
         problem.cost(point), problem.riemannian_gradient(point)
@@ -749,6 +763,31 @@ def test_first_order_methods_need_no_second_derivative():
         problem, initial_point=true
     )
     assert result.cost < before
+
+
+@all_shipped
+@pytest.mark.parametrize("kind", [TrustRegions, ConjugateGradient])
+def test_float32_stays_float32_through_a_run(name, kind):
+    Y, mask, true = noisy_signals()
+    penalty = shipped(name, true.shape)
+    problem = update_problem(Y.astype(np.float32), mask, mu=0.01, regularizers=[penalty])
+    start = true.astype(np.float32)
+    options = {"line_searcher": GeodesicSearch()} if kind is ConjugateGradient else {}
+    result = kind(max_iterations=4, verbosity=0, **options).run(problem, initial_point=start)
+    assert result.point.dtype == np.float32
+    assert problem.cost(result.point) < problem.cost(start)
+
+
+def test_a_penalty_holds_atoms_that_are_hardly_used():
+    """The preconditioner gives them long steps, unless a penalty has its say about them too."""
+    Y, mask, true = noisy_signals()
+    mask[0] = False
+    mask[0, 0] = True  # one user
+    problems = [update_problem(Y, mask, mu=0.1, regularizers=r) for r in ([], [Sparse(1e3, smoothing=1.0)])]
+    U = problems[0].manifold.random_tangent_vector(true, np.random.default_rng(1))
+    free, held = (problem.preconditioner(true, U)[0] / U[0] for problem in problems)
+    assert free[0] > 100 * free[1:].max()
+    assert held[0] < 2 * held[1:].max()
 
 
 # On pictures
