@@ -125,8 +125,8 @@ class NonNegative(Manifold):
     def transport(self, point_a, point_b, tangent_vector_a):
         """Carry a tangent vector to `point_b` by projecting it onto the tangent space there.
 
-        Two points do not tell whether the way between them met a wall. Where it did, the entries of the vector
-        that should have changed their sign have not: a memory of directions loses a little there.
+        Two points do not tell whether the way between them met a wall. Where it did, the entries that should
+        have changed their sign have not: a memory of directions loses a little there.
         """
         return self.projection(point_b, tangent_vector_a)
 
