@@ -56,6 +56,7 @@ def main():
         code = 130
     except (typer.BadParameter.__mro__[2], typer.Abort) as error:  # ClickException, wherever Typer keeps it
         message = error.format_message() if hasattr(error, "format_message") else "stopped"
-        say(f"{message} (manifold-dl --help)")
+        context = getattr(error, "ctx", None)
+        say(f"{message.rstrip('.')}; see {context.command_path if context else PROGRAM} --help.")
         code = 2
     sys.exit(code if isinstance(code, int) else 0)

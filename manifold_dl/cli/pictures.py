@@ -31,7 +31,7 @@ def read_picture(path, max_pixels):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of damage that does not matter; what matters is an error
-            with Image.open(path, formats=["PNG", "JPEG", "MPO", "TIFF"]) as image:
+            with Image.open(path, formats=["PNG", "JPEG", "TIFF"]) as image:
                 columns, rows = image.size
                 if rows * columns > max_pixels:
                     raise Refusal(
