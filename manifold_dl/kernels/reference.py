@@ -1,4 +1,4 @@
-"""The formulas of the reduced objective in plain NumPy: DESIGN by equation, not by speed.
+"""The formulas of the reduced objective in plain NumPy: written to be read, not to be fast.
 
 Signals with supports of the same size are handled together, so a leading axis counts signals and the
 rest reads as on the board: A (s×m, an atom in every row), M = A Aᵀ + μI, x = M⁻¹ A y, r = y − Aᵀx.
