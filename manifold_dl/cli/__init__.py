@@ -5,6 +5,7 @@ of them share is in `shared.py`: options, sentences instead of tracebacks, progr
 or absent.
 """
 
+import inspect
 import os
 import sys
 from typing import Annotated
@@ -27,7 +28,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in (demo, denoise, learn, encode, recover, info):
-    app.command()(guarded(command))
+    paragraphs = inspect.getdoc(command).split("\n\n")  # as long as the terminal is wide, not as the source
+    app.command(help="\n\n".join(" ".join(lines.split()) for lines in paragraphs))(guarded(command))
 
 
 @app.callback(invoke_without_command=True)

@@ -7,7 +7,6 @@ import typer
 
 from manifold_dl.cli.shared import (
     Force,
-    InputFile,
     Json,
     MuOption,
     Quiet,
@@ -16,6 +15,7 @@ from manifold_dl.cli.shared import (
     Threads,
     Update,
     UpdateOption,
+    input_file,
     needs_images,
     print_json,
     require_free,
@@ -25,8 +25,8 @@ from manifold_dl.cli.shared import (
 
 
 def denoise(
-    source: Annotated[Path, InputFile],
-    out: Annotated[Path, typer.Argument(help="A .png, .jpg or .tif to write.")],
+    source: Annotated[Path, input_file("IN", "A picture: PNG, JPEG or TIFF.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A .png, .jpg or .tif to write.")],
     sigma: Annotated[
         float | None,
         typer.Option(

@@ -9,10 +9,10 @@ import typer
 from manifold_dl.cli.learn import Columns
 from manifold_dl.cli.shared import (
     Force,
-    InputFile,
     Json,
     Quiet,
     Threads,
+    input_file,
     print_json,
     require_free,
     whole_file,
@@ -22,8 +22,8 @@ AT_ONCE = 20_000  # signals between two looks at the clock
 
 
 def encode(
-    model: Annotated[Path, InputFile],
-    data: Annotated[Path, InputFile],
+    model: Annotated[Path, input_file("MODEL", "A .npz file from learn.")],
+    data: Annotated[Path, input_file("DATA", "A .npy file with a matrix.")],
     out: Annotated[Path, typer.Option(help="The .npz file to write.")],
     sparsity: Annotated[
         int | None, typer.Option(min=1, help="Atoms in a signal; by default as many as in learning.")
@@ -36,7 +36,7 @@ def encode(
 ):
     """Represent the signals in a .npy file by a few atoms each.
 
-    MODEL comes from `learn`. DATA has a signal in every row, and so have the codes (or in every column:
+    MODEL comes from learn. DATA has a signal in every row, and so have the codes (or in every column:
     --columns). Read them with scipy.sparse.load_npz.
     """
     require_free(out, force, (".npz",))

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from manifold_dl.cli.shared import Json, print_json
 
 PACKAGES = ["numpy", "scipy", "pymanopt", "autograd", "numba", "scikit-learn", "matplotlib", "rich", "typer"]
-OPTIONAL = ["scikit-image", "pillow", "dask"]
+OPTIONAL = {"scikit-image": "images", "pillow": "images", "dask": "distributed"}
 
 
 def info(as_json: Json = False):
@@ -22,7 +22,7 @@ def info(as_json: Json = False):
         "threads": available_threads(),
         "processors": os.cpu_count(),
         "kernels": kernel_cache(),
-        "packages": {name: _version(name) for name in PACKAGES + OPTIONAL},
+        "packages": {name: _version(name) for name in [*PACKAGES, *OPTIONAL]},
     }
     if as_json:
         print_json(facts)
@@ -35,16 +35,18 @@ def info(as_json: Json = False):
         if name != "packages":
             table.add_row(name, str(value), style="bold" if name == "manifold_dl" else None)
     for name, value in facts["packages"].items():
-        table.add_row(name, value or '[dim]not installed; pip install "manifold-dl\\[images]"')
-    Console().print(table)
+        extra = OPTIONAL.get(name, "")
+        table.add_row(name, value or f'[dim]not installed; pip install "manifold-dl\\[{extra}]"')
+    Console().print(table, soft_wrap=True)  # a path is there to be copied: whole
 
 
 def kernel_cache():
     """The folder of the compiled kernels, or what stands in for them."""
-    from manifold_dl import kernels
-
-    stats = getattr(kernels.accumulate, "stats", None)
-    return "plain NumPy, not compiled" if stats is None else stats.cache_path
+    try:
+        from manifold_dl.kernels import compiled
+    except ImportError:
+        return "plain NumPy: there is no Numba"
+    return next(kernel.stats.cache_path for kernel in vars(compiled).values() if hasattr(kernel, "stats"))
 
 
 def _version(name):

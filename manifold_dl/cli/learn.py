@@ -9,7 +9,6 @@ import typer
 from manifold_dl.cli.shared import (
     Failure,
     Force,
-    InputFile,
     Json,
     MuOption,
     Quiet,
@@ -18,6 +17,7 @@ from manifold_dl.cli.shared import (
     Threads,
     Update,
     UpdateOption,
+    input_file,
     print_json,
     require_free,
     update_rule,
@@ -29,7 +29,7 @@ Columns = Annotated[
 
 
 def learn(
-    data: Annotated[Path, InputFile],
+    data: Annotated[Path, input_file("DATA", "A .npy file with a matrix.")],
     atoms: Annotated[int, typer.Option(min=1, help="Atoms to learn.")],
     sparsity: Annotated[int, typer.Option(min=1, help="Atoms in a signal.")],
     out: Annotated[Path, typer.Option(help="The .npz file to write.")],
@@ -47,7 +47,7 @@ def learn(
     """Learn a dictionary from the signals in a .npy file.
 
     DATA is a matrix with a signal in every row, as in scikit-learn (or in every column: --columns). The
-    result is read by `encode`, or in Python by manifold_dl.load(path): there, an atom is a column.
+    result is read by encode, or in Python by manifold_dl.load(path): there, an atom is a column.
     """
     require_free(out, force, (".npz",))
     from manifold_dl import storage

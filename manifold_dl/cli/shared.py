@@ -20,7 +20,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, fo
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing output.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads; all processors by default.")]
-InputFile = typer.Argument(exists=True, dir_okay=False, readable=True)
+
+
+def input_file(name, text):
+    """An argument that names a file to read."""
+    return typer.Argument(metavar=name, help=text, exists=True, dir_okay=False, readable=True)
 
 
 class Update(StrEnum):

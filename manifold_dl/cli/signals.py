@@ -7,10 +7,10 @@ def read_signals(path, columns):
     """Signals in the columns of a matrix, whichever way round the file has them."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)  # mapped: a header's claims are checked
-    except (ValueError, EOFError, OSError, SyntaxError) as error:
-        if isinstance(error, (FileNotFoundError, PermissionError)):
-            raise
-        raise ValueError(f"{path} is no .npy file of numbers, or a damaged one: {error}") from None
+    except (FileNotFoundError, PermissionError):
+        raise
+    except (ValueError, EOFError, OSError, SyntaxError):  # NumPy's own words advise to unpickle it
+        raise ValueError(f"{path} is no .npy file of numbers, or a damaged one.") from None
     if not isinstance(array, np.ndarray):
         array.close()
         raise ValueError(f"{path} is an archive of arrays; give a .npy file with one matrix.")
