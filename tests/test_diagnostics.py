@@ -170,7 +170,7 @@ def test_a_wrong_gradient_is_named(error):
     assert caught.value.report.slope == pytest.approx(1, abs=0.2)
 
 
-@pytest.mark.parametrize("error", [1.0, 1e-2, 1e-3])
+@pytest.mark.parametrize("error", [1.0, 0.1, 0.01])
 def test_a_wrong_hessian_is_named(error):
     with pytest.raises(AssertionError, match=r"The Hessian is wrong: .* slope 2\.\d+, and 3 was expected"):
         check_hessian(cubic(SPHERES, hessian=6 + error))

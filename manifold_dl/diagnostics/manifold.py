@@ -12,8 +12,8 @@ from manifold_dl.diagnostics.report import CheckFailed, Inspection
 from manifold_dl.diagnostics.taylor import check_gradient, check_hessian, is_right
 from manifold_dl.diagnostics.travel import has_exp, random_direction, random_point, tangent_part
 
-# A distance by arccos keeps half of the digits only.
-_HALF_THE_DIGITS = 1e-6
+# An arccos keeps half of the digits only, and fewer for the shortest column of a step of 1e-4.
+_HALF_THE_DIGITS = 1e-5
 _ROUNDING = 1e-9
 # Steps at which a remainder of order t³ is far above rounding, and t⁴ far below it.
 _STEPS = np.logspace(-3, -1, 9)
@@ -228,7 +228,7 @@ def _check_retraction_order(inspection, scene, order):
 
 def _check_way_back(inspection, scene):
     x, y, manifold = scene.x, scene.y, scene.manifold
-    v = 1e-3 * scene.v  # within the reach of log, unless a manifold is curved or folded very sharply
+    v = 1e-4 * scene.v  # within the reach of log, unless a manifold is curved or folded very sharply
     end = manifold.exp(x, v) if scene.has_exp else None
     if end is None or not _exists(manifold.log, x, end):
         inspection.skip("log undoes exp")
