@@ -150,7 +150,7 @@ def main():
     title = "4000 patches of 8×8, 128 atoms; weights in units of ‖Y‖², of the barriers 1e-7"
     table = Table("penalty", "coherence", "rms ⟨dᵢ, dⱼ⟩", "‖Y−DX‖²/‖Y‖²", "cost in fit", title=title)
     best = None
-    for name, (coherence, spread, error) in coherence_and_fit(1 if quick else 5):
+    for name, (coherence, spread, error) in coherence_and_fit(1 if quick else 3):
         best = best or error  # that without a penalty comes first
         cells = (f"{coherence:.3f}", f"{spread:.3f}", f"{error:.4f}", f"{100 * (error / best - 1):+.1f} %")
         table.add_row(name, *cells)

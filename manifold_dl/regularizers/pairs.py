@@ -39,6 +39,23 @@ class Coherence(Penalty):
 
     Every pair is counted twice, as (i, j) and as (j, i).
 
+    What `benchmarks/regularizers.py` measured on 4000 mean-free 8×8 patches of a photograph, 128 atoms, four
+    to a patch, medians of three starts:
+
+    ==================  ================  =============  ==============
+    weight / ‖Y‖²       mutual coherence  rms ⟨dᵢ, dⱼ⟩   ‖Y−DX‖²/‖Y‖²
+    ==================  ================  =============  ==============
+    0                   0.88              0.215          0.241
+    1e-5                0.90              0.188          0.239
+    1e-4                0.89              0.139          0.242
+    1e-3                0.78              0.092          0.271
+    1e-2                0.73              0.089          0.286
+    1e-1                0.62              0.089          0.293
+    ==================  ================  =============  ==============
+
+    The sum falls from the start and costs nothing at first. The largest inner product, one term of it, follows
+    from about 1e-4 on; `LogBarrierCoherence` brings that one down at a fifth of the price.
+
     Examples
     --------
     Two atoms at 60 degrees, and the gradient that tells them to part:
@@ -112,6 +129,18 @@ class LogBarrierCoherence(Penalty):
         h′(g) = 2 weight · g/(c² − g²),   h″(g) = 2 weight · (c² + g²)/(c² − g²)²,
 
         ∇R(D) = 2 D h′(G)°,   ∇²R(D)[E] = 2 (E h′(G)° + D (h″(G) ∘ (EᵀD + DᵀE))°).
+
+    On the patches of `Coherence`, at a weight of 1e-7 ‖Y‖²:
+
+    =====  ================  =============  ==============
+    bound  mutual coherence  rms ⟨dᵢ, dⱼ⟩   ‖Y−DX‖²/‖Y‖²
+    =====  ================  =============  ==============
+    none   0.88              0.215          0.241
+    0.9    0.86              0.211          0.242
+    0.8    0.77              0.196          0.242
+    0.7    0.70              0.181          0.248
+    0.6    0.60              0.175          0.251
+    =====  ================  =============  ==============
 
     References
     ----------
