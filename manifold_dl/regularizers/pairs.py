@@ -53,8 +53,8 @@ class Coherence(Penalty):
     1e-1                0.62              0.089          0.293
     ==================  ================  =============  ==============
 
-    The sum falls from the start and costs nothing at first. The largest inner product, one term of it, follows
-    from about 1e-4 on; `LogBarrierCoherence` brings that one down at a fifth of the price.
+    The sum falls from the start and costs nothing at first. The largest inner product, one term of it,
+    follows from about 1e-4 on; `LogBarrierCoherence` brings that one down at a fifth of the price.
 
     Examples
     --------
