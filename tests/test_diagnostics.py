@@ -241,6 +241,35 @@ def test_single_precision_is_seen_through():
         check_hessian(problem, point)
 
 
+def test_a_gradient_needs_to_be_right_along_the_manifold_only():
+    problem = cubic(SPHERES)
+    cost = pymanopt.function.numpy(SPHERES)(lambda X: problem.cost(X))
+    tangent = pymanopt.function.numpy(SPHERES)(lambda X: SPHERES.projection(X, problem.euclidean_gradient(X)))
+    hessian = pymanopt.function.numpy(SPHERES)(lambda X, E: problem.euclidean_hessian(X, E))
+    projected = pymanopt.Problem(SPHERES, cost, euclidean_gradient=tangent, euclidean_hessian=hessian)
+    assert check_gradient(projected)
+    with pytest.raises(
+        AssertionError, match="The Hessian is wrong"
+    ):  # the curvature of the sphere is missing
+        check_hessian(projected)
+
+
+def test_huge_points_and_costs_that_end_somewhere_are_no_obstacle():
+    flat = Euclidean(3)
+    function = pymanopt.function.numpy(flat)
+    barrier = pymanopt.Problem(
+        flat,
+        function(lambda x: -np.sum(np.log(x))),
+        euclidean_gradient=function(lambda x: -1 / x),
+        euclidean_hessian=function(lambda x, e: e / x**2),
+    )
+    assert check_hessian(barrier, np.array([0.01, 1.0, 2.0]))
+    square = pymanopt.Problem(flat, function(lambda x: x @ x), euclidean_gradient=function(lambda x: 2 * x))
+    assert check_gradient(square, np.full(3, 1e40))
+    with pytest.raises(AssertionError, match="The value at the point is nan"):
+        check_gradient(barrier, np.array([-1.0, 1.0, 1.0]))
+
+
 def test_problems_of_others_with_their_backends_and_lists_of_points():
     both = Product([Sphere(3), Oblique(4, 2)])
 
