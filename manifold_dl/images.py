@@ -81,7 +81,8 @@ def denoise(
         By default forward selection that stops as soon as the squared error of a patch is (gain·sigma)²
         a pixel.
     update : DictionaryUpdate, optional
-        By default `tethered`: SimCO that holds on to the start as firmly as the noise demands.
+        By default SimCO with μ = 0.5 and a tether to the start that fades as the patches become more. On
+        three pictures and three levels of noise this beats K-SVD in every mean measured; see docs/denoising.md.
     max_iter : int
         Outer iterations of the learning.
     init : "dct", "data", "random" or array
@@ -120,11 +121,12 @@ def denoise(
     sparsity = max(1, min(picture.length // 2, n_atoms))
     coder = coder or ForwardSelection(sparsity=sparsity, tol=(gain * sigma) ** 2 * picture.length)
     begin = time.perf_counter()
+    patches = picture.random_patches(n_patches, rng)
     result = learn_dictionary(
-        picture.random_patches(n_patches, rng),
+        patches,
         n_atoms,
         coder=coder,
-        update=tethered(start, picture.length * sigma**2) if update is None else update,
+        update=update or tethered(start, picture.length * sigma**2, patches.shape[1]),
         max_iter=max_iter,
         init=start,
         replace=replace,
@@ -146,14 +148,14 @@ def denoise(
     )
 
 
-def tethered(start, noise_energy):
-    """SimCO with a `Tether` to a given start, of six times the energy mσ² of the noise in a patch.
+def tethered(start, noise_energy, n_patches):
+    """SimCO with a `Tether` to a given start: six times the energy mσ² of the noise in a patch.
 
-    Few patches leave the start only where they speak above their noise; of many the tether is not felt. A
-    start that is no dictionary yet ("data", "random") is not worth holding on to.
+    That is for 1,000 patches, which know less than the start does; the weight falls as 1/n, because 40,000
+    do best without. A start that is no dictionary yet ("data", "random") is not worth holding on to.
     """
-    tether = [] if isinstance(start, str) else [Tether(TETHER * noise_energy, start)]
-    return SimCO(mu=RIDGE, regularizers=tether)
+    weight = TETHER * noise_energy * 1_000 / n_patches
+    return SimCO(mu=RIDGE, regularizers=[] if isinstance(start, str) else [Tether(weight, start)])
 
 
 def usual_gain(length):
