@@ -417,6 +417,6 @@ def test_the_demo_overwrites_only_its_own_picture(tmp_path, monkeypatch):
 
 
 def test_recovery_prints_its_table():
-    done = CliRunner().invoke(app, ["recover", "--signals", "60"])
+    done = CliRunner().invoke(app, ["recover", "--signals", "32"])
     assert done.exit_code == 0, done.output
     assert "presets.recover" in done.output

@@ -61,4 +61,7 @@ def main():
         context = getattr(error, "ctx", None)
         say(f"{message.rstrip('.')}; see {context.command_path if context else PROGRAM} --help.")
         code = 2
+    if code == 130:
+        sys.stdout.flush()
+        os._exit(code)  # at once: an ordinary exit would wait for threads that finish what nobody wants
     sys.exit(code if isinstance(code, int) else 0)

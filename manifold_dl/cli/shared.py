@@ -6,7 +6,9 @@ import json
 import math
 import os
 import secrets
+import signal
 import sys
+import threading
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -90,8 +92,9 @@ def guarded(command):
     @functools.wraps(command)
     def run(*args, **kwargs):
         try:
-            command(*args, **kwargs)
-        except KeyboardInterrupt:
+            with _prompt_stop():
+                command(*args, **kwargs)
+        except (KeyboardInterrupt, Stopped):
             say("stopped; nothing was written.")
             raise typer.Exit(130) from None
         except BrokenPipeError:  # whoever read the output has read enough
@@ -105,6 +108,29 @@ def guarded(command):
             raise typer.Exit(code) from None
 
     return run
+
+
+class Stopped(BaseException):
+    """Ctrl-C. `learn_dictionary` ends politely at a KeyboardInterrupt, coding all signals once more first."""
+
+
+@contextlib.contextmanager
+def _prompt_stop():
+    """Inside, Ctrl-C is `Stopped`, which nobody catches on the way."""
+
+    def stop(*_):
+        raise Stopped
+
+    # Only the main thread may handle signals; and in the background of a script Ctrl-C is to be ignored.
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield
+        return
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def say(sentence):
