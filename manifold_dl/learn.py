@@ -22,7 +22,7 @@ from manifold_dl.replacement import ReplaceAtoms
 from manifold_dl.result import Reason, Result
 from manifold_dl.starts import initial_dictionary
 from manifold_dl.storage import RunState, fingerprint, load_checkpoint
-from manifold_dl.updates import SimCO
+from manifold_dl.updates import SimCO, two_step
 
 CALM = 3  # so many iterations without change in a row mean convergence
 
@@ -54,7 +54,7 @@ def learn_dictionary(
     coder : SparseCoder
         For example ``OMP(sparsity=5)``.
     update : DictionaryUpdate, optional
-        `SimCO()` by default.
+        By default `SimCO` with a ridge for the first three fifths of the iterations (`updates.two_step`).
     max_iter : int
         Outer iterations.
     init : "data", "random", "dct" or m×d array
@@ -94,7 +94,9 @@ def learn_dictionary(
     _require_count("max_iter", max_iter)
     if not isinstance(tol, Real) or not (np.isfinite(tol) and tol >= 0):
         raise ValueError(f"tol={tol}: a share of the loss, finite and not negative.")
-    update, callbacks = SimCO() if update is None else update, _as_list(callbacks)
+    callbacks = _as_list(callbacks)
+    if update is None:
+        update = SimCO(mu=partial(two_step, iterations=max_iter))
     _require_parts(coder, update, replace, callbacks)
     _require_count("restarts", restarts)
     if restarts > 1 and resume is not None:

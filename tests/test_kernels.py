@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from manifold_dl.kernels import compiled, reference
+from manifold_dl.kernels.compiled_geodesic import LANES
 
 M, K = 6, 15  # the dimension and the number of atoms: supports of up to M + 2 atoms
 
@@ -151,7 +152,7 @@ def test_along_agrees(dtype, mu):
     for pack, begin in enumerate(found.place[:-1]):
         for lane, j in enumerate(found.signals[found.first[pack] : found.first[pack + 1]]):
             entries = slice(case.indptr[j], case.indptr[j + 1])
-            packed = slice(begin + lane, found.place[pack + 1], compiled.LANES)
+            packed = slice(begin + lane, found.place[pack + 1], LANES)
             np.testing.assert_array_equal(found.indices[packed], case.indices[entries])
             np.testing.assert_array_equal(found.codes[packed], codes[entries])
             for name in ("at_atoms", "at_directions"):
@@ -173,7 +174,7 @@ def test_probe_agrees(dtype, mu, t):
     assert case.probe(compiled, mu, t, with_slope=False)[0] == found[0]
 
 
-@pytest.mark.parametrize("copies", [1, compiled.LANES - 1, compiled.LANES, compiled.LANES + 1])
+@pytest.mark.parametrize("copies", [1, LANES - 1, LANES, LANES + 1])
 def test_probe_lanes_left_over(copies):
     # So many signals with supports of each size: none is lost or counted twice when they do not fill a pack.
     case = Case(seed=1, copies=copies)

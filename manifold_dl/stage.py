@@ -1,0 +1,127 @@
+"""The working copy of one dictionary update: D, the codes and the residual, kept up to date together.
+
+`updates.py` takes one set I after the other through it: cut out the problem of I, hand it to an optimizer,
+put the result back. Only what I touches is ever recomputed.
+"""
+
+import numpy as np
+
+from manifold_dl import kernels
+from manifold_dl.inputs import as_dictionary, as_matrix, as_support
+from manifold_dl.objective import Objective
+from manifold_dl.parts import Incidence
+from manifold_dl.problem import DictionaryProblem, squared_norm
+
+
+class Stage:
+    """The working copy of one update: D and the codes, and the residual, kept up to date."""
+
+    def __init__(self, signals, dictionary, codes, threads=1, unit_atoms=True):
+        Y = as_matrix(signals, "signals")
+        D = as_dictionary(dictionary, n_rows=len(Y))
+        self.support = as_support(codes, Y.shape[1], D.shape[1])
+        self.D = D.astype(Y.dtype)
+        self.rows = np.ascontiguousarray(Y.T)
+        self.scale = squared_norm(self.rows)
+        self.threads = threads
+        self.incidence = Incidence(self.support)
+        if self.support.values is None:
+            raise ValueError("codes holds no numbers: an update needs the codes X, not only their support.")
+        self.values = self.support.values.astype(Y.dtype)
+        self._residual = None
+        if unit_atoms:
+            self._normalise()
+
+    def residual(self):
+        """Y − D X in rows, computed once and then changed only where the codes change."""
+        if self._residual is None:
+            self._residual = self.rows.copy()
+            s = self.support
+            kernels.accumulate(self._residual, s.indptr, s.indices, -self.values, _rows(self.D))
+        return self._residual
+
+    def problem(self, I, mu, settings):
+        """The update of I as a Pymanopt problem; None if no signal uses I."""
+        part, manifold = self.incidence.part(I), settings.manifold(len(self.D), len(I))
+        self._begin_on(manifold, I, part)
+        if len(part.indices) == 0:
+            return None
+        if isinstance(part.active, slice):
+            signals = self.rows
+        else:
+            signals = self.residual()[part.active]
+            self._add(signals, part, self.values[part.entries])
+        objective = Objective(
+            signals,
+            part.indptr,
+            part.indices,
+            len(I),
+            mu,
+            fixed_codes=self.values[part.entries] if settings.codes == "fixed" else None,
+            threads=self.threads,
+        )
+        return DictionaryProblem(
+            objective,
+            manifold,
+            self.support,
+            part,
+            dictionary=self.D,
+            regularizers=settings.regularizers,
+            precondition=settings.precondition,
+            scale=self.scale,
+            relative=True,
+        )
+
+    def accept(self, I, problem, point, before):
+        """Put the atoms I and their codes in place; the atoms only if the objective does not rise."""
+        point = np.asarray(point)
+        # Within the rounding of the sums a rise means nothing, and the optimizer may know better.
+        rounding = 4 * np.finfo(float).eps * abs(before)
+        if not (np.isfinite(point).all() and problem.cost(point) <= before + rounding):
+            point = self.D[:, I]
+        part, objective = problem.part, problem.objective
+        self.values[part.entries] = objective.codes(point)
+        self.D[:, I] = point
+        if isinstance(part.active, slice):
+            self._residual = None
+        elif self._residual is not None:
+            rest = objective.signals
+            self._add(rest, part, -self.values[part.entries])
+            self._residual[part.active] = rest
+
+    def _begin_on(self, manifold, I, part):
+        """Move the atoms I to the closest point of the manifold, and scale their codes to match."""
+        old = self.D[:, I]
+        new = manifold.closest(old) if hasattr(manifold, "closest") else old
+        if np.array_equal(new, old):
+            return
+        # c d' is closest to d for c = ⟨d', d⟩/‖d'‖²: that is what the codes have to take over.
+        scales = np.vecdot(new, old, axis=0) / np.vecdot(new, new, axis=0)
+        codes = self.values[part.entries]
+        if self._residual is not None and not isinstance(part.active, slice):
+            rows = self._residual[part.active]
+            self._add(rows, part, codes)
+        self.D[:, I] = new
+        self.values[part.entries] = codes * scales[part.indices].astype(codes.dtype)
+        if isinstance(part.active, slice):
+            self._residual = None
+        elif self._residual is not None:
+            self._add(rows, part, -self.values[part.entries])
+            self._residual[part.active] = rows
+
+    def _add(self, rows, part, codes):
+        kernels.accumulate(rows, part.indptr, part.indices, codes, _rows(self.D[:, part.atoms]))
+
+    def _normalise(self):
+        """Unit atoms; the codes take over the norms, so that D X is unchanged."""
+        largest = np.abs(self.D).max(axis=0)  # first, so that the squares neither overflow nor vanish
+        norms = largest * np.linalg.norm(self.D / largest, axis=0)
+        # Atoms that are unit up to rounding stay as they are, to the last bit.
+        norms[np.abs(norms - 1) <= 4 * np.sqrt(len(self.D)) * np.finfo(self.D.dtype).eps] = 1
+        if (norms != 1).any():
+            self.D /= norms
+            self.values *= norms[self.support.indices]
+
+
+def _rows(dictionary):
+    return np.ascontiguousarray(dictionary.T)
