@@ -21,6 +21,7 @@ from manifold_dl.manifolds import Spheres
 from manifold_dl.objective import Objective
 from manifold_dl.parts import Incidence
 from manifold_dl.regularizers import Sum, differentiable
+from manifold_dl.restriction import ProblemRestriction
 
 
 def update_problem(
@@ -339,26 +340,6 @@ class DictionaryProblem(pymanopt.Problem):
         if isinstance(self.manifold, Oblique):  # a scaled column stays tangent to its own sphere
             return scaled
         return self.manifold.projection(point, scaled)
-
-
-class ProblemRestriction:
-    """φ of the data plus the regularizers along the same great circles, in the problem's unit."""
-
-    def __init__(self, problem, phi):
-        self.problem, self.phi = problem, phi
-
-    def __call__(self, t):
-        value = self.phi(t)
-        if self.problem.has_penalties:
-            value += self.problem.penalty(self.phi.move(t)[0].T)
-        return value / self.problem.unit
-
-    def derivative(self, t):
-        slope = self.phi.derivative(t)
-        if self.problem.has_penalties:
-            atoms, velocity = self.phi.move(t)
-            slope += float(np.vdot(self.problem.penalty_gradient(atoms.T).T, velocity))
-        return slope / self.problem.unit
 
 
 def squared_norm(array):
