@@ -74,10 +74,13 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def signals(tmp_path_factory):
+    """Signals, and a model of them; the kernels of learning are compiled and cached after it."""
     folder = tmp_path_factory.mktemp("signals")
     _, _, Y = manifold_dl.datasets.synthetic(8, 12, 200, sparsity=2, rng=0)
     np.save(folder / "rows.npy", Y.T)
     np.save(folder / "columns.npy", Y)
+    options = ["--atoms", "12", "--sparsity", "2", "--iterations", "2", "--out", str(folder / "model.npz")]
+    assert CliRunner().invoke(app, ["learn", str(folder / "rows.npy"), *options]).exit_code == 0
     return folder
 
 

@@ -1,5 +1,8 @@
 """Progress on stderr, a line for each piece of work, with the time left; nothing where nobody is looking."""
 
+import contextlib
+import io
+
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -9,6 +12,8 @@ class Bars:
 
     def __init__(self, quiet):
         console = Console(stderr=True)
+        # The kernels say on stderr when they are compiled; errors are printed after the block.
+        self.silence = contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext()
         self.display = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -21,11 +26,13 @@ class Bars:
         )
 
     def __enter__(self):
+        self.silence.__enter__()
         self.display.start()
         return self
 
     def __exit__(self, *_):
         self.display.stop()
+        self.silence.__exit__(None, None, None)
 
     def bar(self, description, note="starting; the first run compiles its kernels"):
         return Bar(self.display, self.display.add_task(description, total=None, note=note))
@@ -58,6 +65,9 @@ class Bar:
 
     def finish(self, note):
         self.display.update(self.task, total=1, completed=1, note=note)
+
+    def hide(self):
+        self.display.update(self.task, visible=False)
 
     def _enter(self, phase, total):
         # A fresh start for the clock too: each phase has a speed of its own.

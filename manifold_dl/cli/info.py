@@ -46,7 +46,8 @@ def kernel_cache():
         from manifold_dl.kernels import compiled
     except ImportError:
         return "plain NumPy: there is no Numba"
-    return next(kernel.stats.cache_path for kernel in vars(compiled).values() if hasattr(kernel, "stats"))
+    folders = (kernel.stats.cache_path for kernel in vars(compiled).values() if hasattr(kernel, "stats"))
+    return next(folders, "not known")
 
 
 def _version(name):
