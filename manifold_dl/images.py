@@ -82,7 +82,8 @@ def denoise(
         a pixel.
     update : DictionaryUpdate, optional
         By default SimCO with μ = 0.5 and a tether to the start that fades as the patches become more. On
-        three pictures and three levels of noise this beats K-SVD in every mean measured; see docs/denoising.md.
+        three pictures at three levels of noise it is 0.29 dB above K-SVD on average with 1,000 patches and
+        0.06 dB with 40,000: docs/denoising.md.
     max_iter : int
         Outer iterations of the learning.
     init : "dct", "data", "random" or array
