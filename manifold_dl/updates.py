@@ -256,6 +256,8 @@ class MOD:
         X = stage.support.codes(stage.values.astype(float))
         gram, right = (X @ X.T).toarray(), X @ stage.residual()
         used = np.diagonal(gram) > 0
+        if not used.any():
+            return stage.D, stage.support.codes(stage.values)
         # D + (Y − D X) Xᵀ (X Xᵀ)⁺: among all least-squares solutions the one nearest to the old D.
         D = stage.D[:, used] + _solve_symmetric(gram[np.ix_(used, used)], right[used], self.ridge).T
         norms = np.linalg.norm(D, axis=0)

@@ -168,7 +168,7 @@ BAD_CALLS = [
     (["{noisy}", "out.png", "--atoms", "0"], "--atoms"),
     (["{noisy}", "out.png", "--atoms", "many"], "--atoms"),
     (["{noisy}", "out.png", "--update", "magic"], "magic"),
-    (["{noisy}", "out.png", "--update", "mod", "--solver", "cg"], "belong to --update simco"),
+    (["{noisy}", "out.png", "--update", "mod", "--solver", "cg"], "belongs to --update simco"),
     (["{noisy}", "out.png", "--max-pixels", "1000"], "112×96"),
     (["{noisy}", "out.gif"], ".png"),
     (["{noisy}", "missing/out.png"], "no folder"),

@@ -1,11 +1,13 @@
 """Components by name, ours and those of a real package that is installed here by pip."""
 
 import importlib
+import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pymanopt.optimizers
 import pytest
 
@@ -138,3 +140,35 @@ def test_a_plugin_takes_part_in_learning(installed):
     _, _, Y = mdl.datasets.synthetic(8, 12, 60, sparsity=2, rng=0)
     result = mdl.learn_dictionary(Y, n_atoms=12, coder=coder, update=mdl.KSVD(), max_iter=3, rng=0)
     assert result.history.loss[-1] < result.history.loss[0]
+
+
+def test_the_command_line_finds_plugins_by_name(site, tmp_path):
+    np.save(tmp_path / "signals.npy", np.random.default_rng(0).standard_normal((60, 8)))
+    fixed = [
+        "--atoms",
+        "12",
+        "--sparsity",
+        "2",
+        "--iterations",
+        "2",
+        "--out",
+        "model.npz",
+        "--force",
+        "--json",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+
+    def learn(*options):
+        command = [sys.executable, "-m", "manifold_dl", "learn", "signals.npy", *fixed, *options]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    for options in (
+        ["--coder", "nearest", "--update", "resting"],
+        ["--solver", "patient", "--manifold", "plane", "--regularizer", "peaks:0.1"],
+    ):
+        done = learn(*options)
+        assert done.returncode == 0, done.stderr
+    refused = learn("--coder", "broken")
+    assert refused.returncode == 2
+    assert "broken" in refused.stderr
+    assert "Traceback" not in refused.stderr

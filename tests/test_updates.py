@@ -760,3 +760,10 @@ class TestRefusals:
                 SimCO(LeadingSingularVector(), schedule=OneAtATime(), **settings)(*problem_data())
         with pytest.raises(ValueError, match="There is no closed form on Euclidean manifold"):
             SimCO(LeadingSingularVector(), schedule=OneAtATime(), manifold=Euclidean)(*problem_data())
+
+
+def test_mod_without_a_single_user_changes_nothing():
+    Y, D, X = problem_data()
+    D_new, X_new = MOD()(Y, D, 0 * X.toarray())
+    np.testing.assert_array_equal(D_new, D)
+    assert X_new.nnz == 0

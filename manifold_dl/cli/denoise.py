@@ -5,21 +5,24 @@ from typing import Annotated
 
 import typer
 
+from manifold_dl.cli.choices import (
+    ManifoldOption,
+    MuOption,
+    RegularizerOption,
+    SolverOption,
+    UpdateOption,
+    update_named,
+)
 from manifold_dl.cli.shared import (
     Force,
     Json,
-    MuOption,
     Quiet,
     Seed,
-    SolverOption,
     Threads,
-    Update,
-    UpdateOption,
     input_file,
     needs_images,
     print_json,
     require_free,
-    update_rule,
     whole_file,
 )
 
@@ -41,9 +44,11 @@ def denoise(
         int,
         typer.Option(min=1, help="Distance of the patches when rebuilding: 1 is best, 2 four times as fast."),
     ] = 1,
-    update: UpdateOption = Update.simco,
+    update: UpdateOption = "simco",
     solver: SolverOption = None,
     mu: MuOption = None,
+    manifold: ManifoldOption = None,
+    regularizer: RegularizerOption = None,
     seed: Seed = 0,
     threads: Threads = None,
     max_pixels: Annotated[int, typer.Option(min=1, help="Refuse larger pictures unread.")] = 100_000_000,
@@ -56,8 +61,8 @@ def denoise(
     PNG, JPEG or TIFF; grey or RGB; 8 or 16 bit. Transparency, colour profile and EXIF stay as they are.
     The less noise, the more atoms a patch takes and the longer it lasts.
 
-    Without --update, --solver and --mu the rule is the one that measured best; with them it is the plain
-    rule of that name.
+    Without --update, --solver, --mu, --manifold and --regularizer the rule is the one that measured best;
+    with them it is the plain rule of that name.
     """
     with needs_images():
         from manifold_dl.cli import pictures
@@ -68,7 +73,9 @@ def denoise(
     from manifold_dl import images
     from manifold_dl.cli.bars import Bars
 
-    default = update is Update.simco and solver is None and mu is None
+    named = [solver, mu, manifold, *(regularizer or [])]
+    default = update == "simco" and all(option is None for option in named)
+    rule = None if default else update_named(update, solver, mu, manifold, regularizer, default_mu=0.05)
     with Bars(quiet or as_json) as bars:
         result = images.denoise(
             photograph.pixels,
@@ -78,7 +85,7 @@ def denoise(
             n_patches=patches,
             max_iter=iterations,
             stride=stride,
-            update=None if default else update_rule(update, solver, mu, default_mu=0.05),
+            update=rule,
             rng=seed,
             threads=threads,
             callbacks=[bars.bar(source.name)],

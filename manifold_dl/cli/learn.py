@@ -6,21 +6,26 @@ from typing import Annotated
 
 import typer
 
+from manifold_dl.cli.choices import (
+    CoderOption,
+    ManifoldOption,
+    MuOption,
+    RegularizerOption,
+    SolverOption,
+    UpdateOption,
+    coder_named,
+    update_named,
+)
 from manifold_dl.cli.shared import (
     Failure,
     Force,
     Json,
-    MuOption,
     Quiet,
     Seed,
-    SolverOption,
     Threads,
-    Update,
-    UpdateOption,
     input_file,
     print_json,
     require_free,
-    update_rule,
 )
 
 Columns = Annotated[
@@ -35,9 +40,12 @@ def learn(
     out: Annotated[Path, typer.Option(help="The .npz file to write.")],
     columns: Columns = False,
     iterations: Annotated[int, typer.Option(min=1, help="Rounds of coding and updating.")] = 50,
-    update: UpdateOption = Update.simco,
+    coder: CoderOption = "omp",
+    update: UpdateOption = "simco",
     solver: SolverOption = None,
     mu: MuOption = None,
+    manifold: ManifoldOption = None,
+    regularizer: RegularizerOption = None,
     seed: Seed = 0,
     threads: Threads = None,
     force: Force = False,
@@ -53,18 +61,19 @@ def learn(
     from manifold_dl import storage
     from manifold_dl.cli.bars import Bars
     from manifold_dl.cli.signals import read_signals
-    from manifold_dl.coders import OMP
     from manifold_dl.learn import learn_dictionary
     from manifold_dl.result import Reason
 
+    sparse_coder = coder_named(coder, sparsity)
+    rule = update_named(update, solver, mu, manifold, regularizer)
     Y = read_signals(data, columns)
     begin = time.perf_counter()
     with Bars(quiet or as_json) as bars:
         result = learn_dictionary(
             Y,
             atoms,
-            coder=OMP(sparsity=sparsity),
-            update=update_rule(update, solver, mu),
+            coder=sparse_coder,
+            update=rule,
             max_iter=iterations,
             rng=seed,
             threads=threads,

@@ -9,7 +9,6 @@ import secrets
 import signal
 import sys
 import threading
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -27,59 +26,6 @@ Threads = Annotated[int | None, typer.Option(min=1, help="Threads; all processor
 def input_file(name, text):
     """An argument that names a file to read."""
     return typer.Argument(metavar=name, help=text, exists=True, dir_okay=False, readable=True)
-
-
-class Update(StrEnum):
-    """The update rules by name."""
-
-    simco = "simco"
-    ksvd = "ksvd"
-    mod = "mod"
-
-
-class Solver(StrEnum):
-    """What moves the atoms in SimCO."""
-
-    cg = "cg"
-    lbfgs = "lbfgs"
-    trust_region = "trust-region"
-    golden = "golden"
-
-
-UpdateOption = Annotated[Update, typer.Option(help="The rule that improves the dictionary.")]
-SolverOption = Annotated[
-    Solver | None,
-    typer.Option(
-        help="SimCO's optimizer: conjugate gradients (the default), L-BFGS, a trust region, or the paper's "
-        "one step of steepest descent with golden section."
-    ),
-]
-MuOption = Annotated[
-    float | None, typer.Option(min=0, help="SimCO's ridge on the codes; 0 is primitive SimCO.")
-]
-
-
-def update_rule(update, solver, mu, default_mu=None):
-    """The update rule that the three options name."""
-    from pymanopt.optimizers import SteepestDescent, TrustRegions
-
-    from manifold_dl.line_search import GoldenSection
-    from manifold_dl.optimizers import LBFGS
-    from manifold_dl.updates import KSVD, MOD, SimCO
-
-    if update is not Update.simco:
-        if solver is not None or mu is not None:
-            raise ValueError(f"--solver and --mu belong to --update simco, not to --update {update}.")
-        return {Update.ksvd: KSVD, Update.mod: MOD}[update]()
-    if mu is not None and not math.isfinite(mu):
-        raise ValueError(f"--mu {mu}: give a finite number.")
-    optimizers = {
-        Solver.lbfgs: lambda: LBFGS(max_iterations=5),
-        Solver.trust_region: lambda: TrustRegions(max_iterations=3),
-        Solver.golden: lambda: SteepestDescent(line_searcher=GoldenSection(), max_iterations=1),
-    }
-    optimizer = optimizers[solver]() if solver in optimizers else None
-    return SimCO(optimizer, mu=default_mu if mu is None else mu)
 
 
 class Failure(Exception):
