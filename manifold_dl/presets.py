@@ -49,7 +49,7 @@ def images(purpose="best"):
     Parameters
     ----------
     purpose : "best", "quick" or "paper"
-        The most decibel; a third of the time, for a tenth of a decibel or two; or the regularized SimCO of
+        The most decibel; a fifth of the time, for half a decibel less; or the regularized SimCO of
         the paper's Section VI-C: 1,000 patches, ten iterations, one golden-section step each, μ = 0.05.
 
     Examples
