@@ -27,7 +27,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from manifold_dl import update_problem
-from manifold_dl.kernels import compiled
+from manifold_dl.kernels import compiled, compiled_geodesic
 from manifold_dl.line_search import GeodesicSearch, GoldenSection
 from manifold_dl.manifolds import Spheres
 
@@ -157,8 +157,10 @@ def with_slope(phi, turn):
 @contextmanager
 def timed_kernels():
     """Adds up the seconds spent inside compiled code."""
-    spent, names = [0.0], ["_fit", "_along", "_move", "_probe", "_hessian"]
-    originals = {name: getattr(compiled, name) for name in names}
+    spent = [0.0]
+    places = [(compiled, "_fit"), (compiled, "_hessian")]
+    places += [(compiled_geodesic, name) for name in ("_along", "_move", "_probe")]
+    originals = [getattr(module, name) for module, name in places]
 
     def timed(kernel):
         def call(*arguments):
@@ -169,13 +171,13 @@ def timed_kernels():
 
         return call
 
-    for name, kernel in originals.items():
-        setattr(compiled, name, timed(kernel))
+    for (module, name), kernel in zip(places, originals, strict=True):
+        setattr(module, name, timed(kernel))
     try:
         yield spent
     finally:
-        for name, kernel in originals.items():
-            setattr(compiled, name, kernel)
+        for (module, name), kernel in zip(places, originals, strict=True):
+            setattr(module, name, kernel)
 
 
 def share_of_python(data, repeats, n_steps=50):
