@@ -84,16 +84,16 @@ class SimCO:
     optimizer                       16×32, n = 300,     64×256, n = 10,000,     64×256, n = 5,000,
                                     synthetic           synthetic               picture patches
     ==============================  ==================  ======================  =====================
-    steepest descent, golden        23                  140                     276
-    steepest descent, geodesic      8                   77                      130
-    conjugate gradients, geodesic   4                   60                      24
-    L-BFGS                          4                   61                      28
-    trust region                    3                   47                      37
+    steepest descent, golden        21                  144                     303
+    steepest descent, geodesic      7                   76                      132
+    conjugate gradients, geodesic   3                   58                      23
+    L-BFGS                          4                   59                      27
+    trust region                    2                   46                      24
     ==============================  ==================  ======================  =====================
 
-    Conjugate gradients are the fastest or within a third of it everywhere. Down to 0.1 % they and L-BFGS need
-    half the time of a trust region on the pictures (36, 35 and 84), and as much on the others. Between two
-    stages of sparse coding only a few steps pay: five are the default.
+    Conjugate gradients, L-BFGS and the trust region with its exact Hessian are close; none wins everywhere.
+    Conjugate gradients can be stopped after any number of steps, and between two stages of sparse coding only a
+    few pay: five are the default.
 
     Examples
     --------
