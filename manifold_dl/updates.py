@@ -92,8 +92,8 @@ class SimCO:
     ==============================  ==================  ======================  =====================
 
     Conjugate gradients, L-BFGS and the trust region with its exact Hessian are close; none wins everywhere.
-    Conjugate gradients can be stopped after any number of steps, and between two stages of sparse coding only a
-    few pay: five are the default.
+    Conjugate gradients can be stopped after any number of steps, and between two stages of sparse coding
+    only a few pay: five are the default.
 
     Examples
     --------
