@@ -36,7 +36,7 @@ def learn(settings, Y, seed):
 def learn_with_sklearn(settings, Y, seed):
     from sklearn.decomposition import DictionaryLearning
 
-    model = DictionaryLearning(32, max_iter=50, tol=0.0, alpha=0.3, random_state=seed)
+    model = DictionaryLearning(32, max_iter=50, tol=0.0, random_state=seed, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         D = model.fit(Y.T).components_.T
@@ -47,6 +47,11 @@ def learn_with_sklearn(settings, Y, seed):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument(
+        "--first-seed", type=int, default=0, help="100 for draws that no setting was chosen on"
+    )
+    parser.add_argument("--alpha", type=float, default=0.2, help="scikit-learn's penalty")
+    parser.add_argument("--only", help="a part of the names of the methods to run")
     parser.add_argument("--signals", type=int, nargs="+", default=[200, 300, 500, 1500])
     parser.add_argument("--init", default="random", help="'random' or 'data', for the OMP-based methods")
     parser.add_argument("--without-sklearn", action="store_true", help="it takes most of the time")
@@ -59,7 +64,9 @@ def main():
         "presets.recover": (learn, mdl.presets.recover(sparsity=4)),
     }
     if not options.without_sklearn:
-        methods["scikit-learn's ℓ₁ (alpha 0.3)"] = (learn_with_sklearn, None)
+        name = f"scikit-learn's ℓ₁ (alpha {options.alpha})"
+        methods[name] = (learn_with_sklearn, {"alpha": options.alpha})
+    methods = {name: method for name, method in methods.items() if (options.only or "") in name}
 
     table = Table(
         title=f"Atoms found (|cos| > 0.99), ‖Y − DX‖²/n and seconds: means of {options.seeds} seeds"
@@ -73,7 +80,7 @@ def main():
     for n, name in track(jobs, description="Learning", console=console):
         function, settings = methods[name]
         found, losses, begin = [], [], time.perf_counter()
-        for seed in range(options.seeds):
+        for seed in range(options.first_seed, options.first_seed + options.seeds):
             D_true, _, Y = synthetic(16, 32, n, 4, rng=seed)
             D, X = function(settings, Y, seed)
             found.append(mdl.metrics.recovery(D, D_true))
