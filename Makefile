@@ -3,11 +3,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow format clean
+.PHONY: demo tutorial docs test test-slow format clean
 .DEFAULT_GOAL := demo
 
 demo: .venv/installed  ## denoise a picture in five ways: a table, and a picture to look at
 	$(BIN)/manifold-dl demo
+
+N ?= 01
+tutorial: .venv/installed  ## run a tutorial (N=02 for the second) and write its pictures into pictures/
+	MPLBACKEND=module://manifold_dl.plotting.files $(BIN)/python tutorials/$(N)_*.py
 
 test: .venv/installed-test  ## what continuous integration runs
 	$(BIN)/ruff check .
@@ -18,12 +22,16 @@ test: .venv/installed-test  ## what continuous integration runs
 test-slow: .venv/installed-test  ## the long statistical tests too
 	$(BIN)/python -m pytest --slow
 
+docs: .venv/installed-docs  ## these pages with tutorials and pictures, built offline
+	$(BIN)/python -m sphinx -W --keep-going -j 2 docs docs/_build/html
+	@echo "Open docs/_build/html/index.html in a browser."
+
 format: .venv/installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv build dist .pytest_cache .ruff_cache
+	rm -rf .venv build dist .pytest_cache .ruff_cache docs/_build docs/tutorials docs/api/generated
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -36,4 +44,9 @@ clean:
 .venv/installed-test: .venv/bin/python pyproject.toml
 	@echo "Installing manifold_dl and its test tools into .venv (once, about a minute) ..."
 	$(BIN)/python -m pip install --quiet -e ".[test]"
+	@touch $@
+
+.venv/installed-docs: .venv/bin/python pyproject.toml
+	@echo "Installing manifold_dl and Sphinx into .venv (once, about a minute) ..."
+	$(BIN)/python -m pip install --quiet -e ".[docs]"
 	@touch $@

@@ -26,8 +26,8 @@ _HOMES = {
     "updates": ["KSVD", "MOD", "SimCO"],
 }
 _MODULES = [
-    *["datasets", "diagnostics", "manifolds", "metrics", "optimizers", "plugins", "presets", "regularizers"],
-    "schedules",
+    *["datasets", "diagnostics", "manifolds", "metrics", "optimizers", "plotting", "plugins", "presets"],
+    *["regularizers", "schedules"],
 ]
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

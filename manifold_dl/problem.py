@@ -156,6 +156,7 @@ class Iterate(NamedTuple):
     value: float
     gradient_norm: float
     seconds: float
+    evaluations: int  # values, gradients, Hessian products and probes, up to here
 
 
 class DictionaryProblem(pymanopt.Problem):
@@ -166,7 +167,7 @@ class DictionaryProblem(pymanopt.Problem):
     counts : Counts
         Evaluations of the value, the gradient, Hessian products and line-search probes.
     record : list of Iterate
-        Value, gradient norm and seconds since the first evaluation, at every accepted point.
+        Value, gradient norm, seconds since the first evaluation and evaluations, at every accepted point.
     scale : float
         ‖Y‖², against which values and gradients are large or small.
     """
@@ -323,7 +324,8 @@ class DictionaryProblem(pymanopt.Problem):
             self._recorded = np.array(point)
             norm = float(self.manifold.norm(point, gradient))
             value = float(self.cost(point))
-            self.record.append(Iterate(value, norm, time.perf_counter() - self._started))
+            evaluations = self.counts.value + self.counts.gradient + self.counts.hessian + self.counts.probe
+            self.record.append(Iterate(value, norm, time.perf_counter() - self._started, evaluations))
         return gradient
 
     def _divide_by_energy(self, point, tangent):

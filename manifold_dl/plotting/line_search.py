@@ -1,0 +1,195 @@
+"""A line search as it happened: φ(t), every probe with its number, the bracket and the step accepted."""
+
+import numpy as np
+
+from manifold_dl.plotting.style import BLUE, GREY, INK, ORANGE, VERMILION, as_axes
+
+
+def plot_line_search(search, ax=None, *, phi=None, span=None, armijo=None, length=False):
+    """Draw a search along a geodesic, with its probes numbered in the order in which they were made.
+
+    The slope φ′(0) is a dashed line. The first interval that was known to hold a minimum is shaded. Probes
+    that would lie on top of each other share a label, such as "7, 9–12"; a second picture with a smaller
+    `span` takes them apart.
+
+    Parameters
+    ----------
+    search : SearchRecord
+        One of the records that `manifold_dl.line_search.trace` collects.
+    ax : matplotlib Axes, optional
+    phi : callable, optional
+        t → φ(t), such as ``problem.restrict(point, direction)``. Without it a smooth curve through the
+        probes is drawn, dotted, because it is a guess.
+    span : (float, float), optional
+        The t to be shown; by default all that were probed.
+    armijo : float, optional
+        Also draw the line φ(0) + armijo · t φ′(0), below which Armijo's condition is content.
+    length : bool
+        Draw against the length t‖d‖ of the step (an angle, on a sphere) instead of t. `span` and `phi` speak
+        of t all the same.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+
+    Examples
+    --------
+    >>> from pymanopt.manifolds import Euclidean
+    >>> from manifold_dl.line_search import GeodesicSearch, trace
+    >>> def parabola(x):
+    ...     return (x[0] - 3) ** 2
+    >>> with trace() as searches:
+    ...     step, x = GeodesicSearch().search(parabola, Euclidean(1), np.zeros(1), np.ones(1), f0=9, df0=-6)
+    >>> ax = plot_line_search(searches[0], phi=lambda t: (t - 3) ** 2)
+    >>> sorted(text.get_text() for text in ax.texts)
+    ['1', '2']
+    """
+    if not hasattr(search, "probes"):
+        raise ValueError(
+            f"search is a {type(search).__name__}; draw one record at a time: `with trace() as searches` "
+            "collects them, and the first is searches[0]."
+        )
+    ax = as_axes(ax)
+    unit = search.norm if length else 1.0
+    probes = np.array([(0.0, search.f0), *search.probes])  # the start is probe 0, and costs nothing
+    left, right = (0.0, 1.05 * (probes[:, 0].max() or 1.0)) if span is None else span
+    if not left < right:
+        raise ValueError(f"span=({left:g}, {right:g}) is empty; it needs to go from a smaller to a larger t.")
+
+    t, curve = _curve(probes, phi, left, right)
+    shown = (left <= probes[:, 0]) & (probes[:, 0] <= right)
+    finite = np.concatenate([curve[np.isfinite(curve)], probes[shown & np.isfinite(probes[:, 1]), 1]])
+    low, high = (finite.min(), finite.max()) if finite.size else (search.f0 - 1, search.f0 + 1)
+    height = (high - low) or abs(low) or 1.0
+    ax.set_xlim((left - 0.02 * (right - left)) * unit, right * unit)
+    ax.set_ylim(low - 0.08 * height, high + 0.15 * height)
+
+    ax.plot(
+        t * unit,
+        curve,
+        color=INK,
+        linestyle=":" if phi is None else "-",
+        label="φ through the probes" if phi is None else "φ",
+    )
+    first = _first_bracket(probes)
+    if first is not None:
+        number, begin, end = first
+        label = f"a minimum is in here (probe {number})"
+        ax.axvspan(begin * unit, end * unit, color=ORANGE, alpha=0.13, linewidth=0, zorder=0, label=label)
+    if left <= 0:
+        reach = min(right, 0.4 * height / abs(search.slope)) if search.slope else right
+        slope = [search.f0, search.f0 + reach * search.slope]
+        ax.plot(
+            [0, reach * unit], slope, color=GREY, linestyle="--", linewidth=1, label="slope φ′(0)", zorder=1
+        )
+    if armijo is not None:
+        line = search.f0 + armijo * search.slope * np.array([left, right])
+        ax.plot(
+            [left * unit, right * unit],
+            line,
+            color=GREY,
+            linestyle="-.",
+            linewidth=1,
+            label="Armijo's line",
+            zorder=1,
+        )
+    _mark_probes(ax, probes, shown, unit)
+    if search.t > 0 and left <= search.t <= right:
+        value = dict(search.probes).get(search.t, np.nan)
+        label = f"accepted, {'length' if length else 't'} = {search.t * unit:.3g}"
+        ax.axvline(search.t * unit, color=VERMILION, linewidth=0.8, zorder=1)
+        ax.plot(
+            search.t * unit,
+            value,
+            "*",
+            color=VERMILION,
+            markersize=12,
+            markeredgecolor="white",
+            zorder=3.5,
+            label=label,
+        )
+    ax.set_xlabel("length of the step" if length else "t")
+    ax.set_ylabel("φ(t)")
+    ax.legend(fontsize="small")
+    return ax
+
+
+def _curve(probes, phi, left, right):
+    if phi is not None:
+        t = np.linspace(max(left, 0.0), right, 401)
+        return t, np.array([float(phi(s)) for s in t])
+    from scipy.interpolate import PchipInterpolator  # it adds no minimum that the probes do not show
+
+    known = probes[np.isfinite(probes[:, 1])]
+    known = known[np.unique(known[:, 0], return_index=True)[1]]
+    if len(known) < 2:
+        return known[:, 0], known[:, 1]
+    t = np.linspace(max(left, 0.0), min(right, known[-1, 0]), 401)
+    return t, PchipInterpolator(*known.T)(t)
+
+
+def _first_bracket(probes):
+    """Number of the probe after which the lowest so far had higher ones on both sides, and those two."""
+    for number in range(2, len(probes)):
+        t, values = probes[: number + 1].T
+        lowest = t[values.argmin()]
+        if t.min() < lowest < t.max():
+            return number, t[t < lowest].max(), t[t > lowest].min()
+    return None
+
+
+def _mark_probes(ax, probes, shown, unit):
+    """Dots with numbers, those that would touch stacked upwards; places are reckoned in points of print."""
+    figure = ax.figure
+    numbers = np.flatnonzero(shown)
+    top = ax.get_ylim()[1]
+    places = np.column_stack(
+        [probes[:, 0] * unit, np.minimum(probes[:, 1], top)]
+    )  # an infinite one at the edge
+    begin = numbers[numbers == 0]
+    ax.plot(*places[begin].T, "o", color=INK, markersize=5, zorder=3)
+    numbers = numbers[numbers > 0]
+    ax.plot(*places[numbers].T, "o", color=BLUE, markersize=5, markeredgecolor="white", zorder=3)
+
+    points = ax.transData.transform(places) * 72 / figure.dpi
+    size = 8.0
+    taken = []  # boxes (x, y, width, height) of the labels set so far
+    for group in _groups(points, numbers, 0.7 * size):
+        text, (x, y) = _ranges(group), points[group[0]]
+        width, lift = 0.62 * size * len(text), 5.0
+        while any(abs(x - a) < (width + w) / 2 + 1 and abs(y + lift - b) < 1.15 * size for a, b, w in taken):
+            lift += 1.2 * size
+        taken.append((x, y + lift, width))
+        leader = (
+            {"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
+            if lift > 5
+            else None
+        )
+        ax.annotate(
+            text, places[group[0]], (0, lift), textcoords="offset points", ha="center", va="bottom",
+            fontsize=size, color=BLUE, arrowprops=leader, annotation_clip=True, zorder=4,
+        )  # fmt: skip
+
+
+def _groups(points, numbers, near):
+    """Lists of probes, each within `near` points of the first of its list."""
+    groups = []
+    for number in numbers.tolist():
+        for group in groups:
+            if np.abs(points[number] - points[group[0]]).max() < near:
+                group.append(number)
+                break
+        else:
+            groups.append([number])
+    return groups
+
+
+def _ranges(numbers):
+    """[7, 9, 10, 11] → "7, 9–11"."""
+    runs = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}, {b}" if b == a + 1 else f"{a}–{b}" for a, b in runs)

@@ -1,0 +1,127 @@
+"""One look for all figures: the style file, and a fixed colour, marker and dash for every method.
+
+A reader who has learned in one figure that K-SVD is the orange diamond finds it again in all others, on paper
+too, where colours may be greys.
+"""
+
+import zlib
+from pathlib import Path
+
+STYLE = str(Path(__file__).with_name("manifold_dl.mplstyle"))
+
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, BLACK, WINE = "#E69F00", "#56B4E9", "#000000", "#882255"
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, WINE)  # the cycle of the style file
+INK, GREY = "#202020", "#7A7A7A"
+
+DOTS, DASHES, DASH_DOTS, LONG, DASH_DOT_DOTS = ":", "--", "-.", (0, (8, 2)), (0, (5, 1.5, 1, 1.5, 1, 1.5))
+
+# No two of these share colour and marker, and no two that appear in one figure share the marker or the dash.
+_METHODS = {
+    "MOD": (BLACK, "s", DOTS),
+    "K-SVD": (ORANGE, "D", DASHES),
+    "primitive SimCO": (SKY, "v", DASH_DOTS),
+    "regularized SimCO": (GREEN, "^", LONG),
+    "two-step SimCO": (PURPLE, "P", DASH_DOT_DOTS),
+    "SimCO, CG": (BLUE, "o", "-"),
+    "SimCO, L-BFGS": (WINE, "X", (0, (3, 1))),
+    "SimCO, trust region": (VERMILION, "*", "-"),
+    # Optimizers by themselves are SimCO with these optimizers, and look the same; see _SAME.
+    "golden section": (ORANGE, "p", DASHES),
+    "Armijo": (GREEN, "<", DASH_DOTS),
+    "derivative search": (BLUE, "o", "-"),
+    "presets.recover": (VERMILION, "h", (0, (6, 1, 2, 1))),
+    "scikit-learn": (PURPLE, "d", (0, (1, 1))),
+    "SPAMS": (GREY, "H", (0, (2, 2))),
+}
+_SAME = {
+    "SimCO, steepest descent": "primitive SimCO",
+    "steepest descent": "primitive SimCO",
+    "SimCO, as in the paper": "regularized SimCO",
+    "SimCO": "SimCO, CG",
+    "SimCO, our default": "SimCO, CG",
+    "conjugate gradient": "SimCO, CG",
+    "conjugate gradients": "SimCO, CG",
+    "CG": "SimCO, CG",
+    "L-BFGS": "SimCO, L-BFGS",
+    "LBFGS": "SimCO, L-BFGS",
+    "trust region": "SimCO, trust region",
+    "trust regions": "SimCO, trust region",
+    "regularised SimCO": "regularized SimCO",
+    "KSVD": "K-SVD",
+    "GoldenSection": "golden section",
+    "BackTrackingLineSearcher": "Armijo",
+    "GeodesicSearch": "derivative search",
+}
+_MARKERS = "os^vDP*Xpd<>hH"
+_DASHES = ("-", DASHES, DASH_DOTS, DOTS, LONG, DASH_DOT_DOTS)
+
+
+def style():
+    """The style of all our figures, for the length of a ``with`` block.
+
+    For a whole session, say ``plt.style.use(manifold_dl.plotting.STYLE)``.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> before = matplotlib.rcParams["savefig.dpi"]
+    >>> with style():
+    ...     print(matplotlib.rcParams["savefig.dpi"], matplotlib.rcParams["axes.spines.top"])
+    200.0 False
+    >>> matplotlib.rcParams["savefig.dpi"] == before
+    True
+    """
+    import matplotlib.style
+
+    return matplotlib.style.context(STYLE)
+
+
+def method_style(name):
+    """Colour, marker and dash of a method, the same in every figure.
+
+    Parameters
+    ----------
+    name : str
+        "MOD", "K-SVD", "primitive SimCO", "regularized SimCO", "two-step SimCO", "SimCO, CG", "SimCO,
+        L-BFGS", "SimCO, trust region", "steepest descent", "golden section", "Armijo", "derivative search",
+        ...; upper and lower case are the same. Any other name gets a look of its own that depends on nothing
+        but the name.
+
+    Returns
+    -------
+    dict
+        With the keys ``color``, ``marker`` and ``linestyle``, for ``ax.plot(x, y, **method_style(name))``.
+
+    Examples
+    --------
+    >>> method_style("K-SVD")
+    {'color': '#E69F00', 'marker': 'D', 'linestyle': '--'}
+    >>> method_style("trust region") == method_style("SimCO, trust region")
+    True
+    """
+    name = str(name)
+    look = _KNOWN.get(name.casefold().strip())
+    if look is None:
+        number = zlib.crc32(name.encode())  # hash() of a string differs from run to run
+        number, colour = divmod(number, len(COLOURS))
+        number, marker = divmod(number, len(_MARKERS))
+        look = COLOURS[colour], _MARKERS[marker], _DASHES[number % len(_DASHES)]
+    return dict(zip(("color", "marker", "linestyle"), look, strict=True))
+
+
+_KNOWN = {name.casefold(): look for name, look in _METHODS.items()}
+_KNOWN |= {name.casefold(): _METHODS[same] for name, same in _SAME.items()}
+
+
+def as_axes(ax, projection=None):
+    """The `ax` given, or that of a new figure."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(subplot_kw={"projection": projection})[1]
