@@ -1,11 +1,10 @@
 # ruff: noqa: E402 - the number of BLAS threads has to be set before NumPy is imported
-"""What regularizers cost, and what they do.
+"""What regularizers cost.
 
     python benchmarks/regularizers.py [--quick]
 
-First the processor time that penalties left to autograd add to a trust-region step, on one thread, with and
-without the penalty in turns. Then picture patches: mutual coherence against fit, as the weight of `Coherence`
-rises, and with `LogBarrierCoherence` at several bounds. Weights are in units of ‖Y‖².
+The processor time that penalties left to autograd add to a trust-region step, on one thread, with and without
+the penalty in turns. What penalties on coherence do is in `benchmarks/coherence.py`.
 """
 
 import os
@@ -15,20 +14,17 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import sys
 import time
-from statistics import median
 
 import autograd.numpy as anp
 import numpy as np
-from pymanopt.optimizers import ConjugateGradient, TrustRegions
+from pymanopt.optimizers import TrustRegions
 from rich.console import Console
 from rich.table import Table
-from sklearn.datasets import load_sample_image
-from sklearn.feature_extraction.image import extract_patches_2d
 
 import manifold_dl as mdl
 from manifold_dl.datasets import synthetic
 from manifold_dl.manifolds import Spheres
-from manifold_dl.regularizers import Coherence, LogBarrierCoherence, regularizer
+from manifold_dl.regularizers import Coherence, regularizer
 
 SIZE = (64, 256, 65_000, 5)
 INNER = 5  # Hessian products a step: fixed, so that a penalty changes the time of a step and nothing else
@@ -36,7 +32,7 @@ INNER = 5  # Hessian products a step: fixed, so that a penalty changes the time 
 
 @regularizer
 def overlaps(D):
-    """The sum of `Coherence`, left to autograd: products of matrices only."""
+    """`Coherence` with power 2, left to autograd: products of matrices only."""
     gram = D.T @ D
     return anp.sum(gram**2) - anp.sum(anp.diag(gram) ** 2)
 
@@ -95,44 +91,6 @@ def time_of_a_step(repeats, n_steps=2):
         yield name, *(min(times) for times in zip(*turns, strict=True))
 
 
-def patches(n, size=8, seed=0):
-    """Mean-free patches of a photograph, one in every column."""
-    picture = load_sample_image("china.jpg").mean(axis=2)
-    rows = extract_patches_2d(picture, (size, size), max_patches=n, random_state=seed).reshape(n, -1)
-    return (rows - rows.mean(axis=1, keepdims=True)).T
-
-
-def learned(Y, penalties, seed, n_atoms=128, **options):
-    """Mutual coherence, root mean square of ⟨d_i, d_j⟩, and ‖Y − DX‖²/‖Y‖² with four atoms a patch."""
-    optimizer = ConjugateGradient(line_searcher=mdl.GeodesicSearch(), max_iterations=21, verbosity=0)
-    update = mdl.SimCO(optimizer=optimizer, mu=0.0, regularizers=penalties, threads=1)
-    coder = mdl.OMP(sparsity=4)
-    result = mdl.learn_dictionary(
-        Y, n_atoms, coder=coder, update=update, max_iter=15, init="random", rng=seed, **options
-    )
-    D = result.dictionary
-    rest = Y - D @ result.codes
-    gram = D.T @ D
-    spread = np.sqrt(np.mean(gram[~np.eye(len(gram), dtype=bool)] ** 2))
-    return mdl.metrics.coherence(D), spread, np.sum(rest**2) / np.sum(Y**2)
-
-
-def coherence_and_fit(n_seeds):
-    """The median of a few starts, for every penalty."""
-    Y = patches(4000)
-    scale = float(np.sum(Y**2))
-    rows = {"none": ([], {})}  # name → regularizers, options
-    for weight in (1e-5, 1e-4, 1e-3, 1e-2, 1e-1):
-        rows[f"Coherence, weight {weight:g}"] = [Coherence(weight * scale)], {}
-    for bound in (0.9, 0.8, 0.7, 0.6):
-        barrier = LogBarrierCoherence(1e-7 * scale, bound)
-        replacement = mdl.ReplaceAtoms(coherence=0.99 * bound)  # what replaces an atom is inside as well
-        rows[f"LogBarrier, bound {bound:g}"] = [barrier], {"replace": replacement}
-    for name, (penalties, options) in rows.items():
-        results = [learned(Y, penalties, seed, **options) for seed in range(n_seeds)]
-        yield name, [median(column) for column in zip(*results, strict=True)]
-
-
 def main():
     quick = "--quick" in sys.argv[1:]
     console = Console()
@@ -145,15 +103,6 @@ def main():
         # The target is for one regularizer; four of them are here to see how they add up.
         verdict = "–" if name == "all four" else "[green]yes" if more <= 0.2 else "[red]no"
         table.add_row(name, *cells, verdict)
-    console.print(table)
-
-    title = "4000 patches of 8×8, 128 atoms; weights in units of ‖Y‖², of the barriers 1e-7"
-    table = Table("penalty", "coherence", "rms ⟨dᵢ, dⱼ⟩", "‖Y−DX‖²/‖Y‖²", "cost in fit", title=title)
-    best = None
-    for name, (coherence, spread, error) in coherence_and_fit(1 if quick else 3):
-        best = best or error  # that without a penalty comes first
-        cells = (f"{coherence:.3f}", f"{spread:.3f}", f"{error:.4f}", f"{100 * (error / best - 1):+.1f} %")
-        table.add_row(name, *cells)
     console.print(table)
 
 

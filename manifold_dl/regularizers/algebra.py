@@ -35,7 +35,7 @@ class Penalty:
     --------
     >>> from manifold_dl.regularizers import Coherence, Sparse
     >>> 2 * (Coherence(weight=0.1) + Sparse(weight=0.5))
-    2 * Coherence(weight=0.1) + 2 * Sparse(weight=0.5, smoothing=0.01)
+    2 * Coherence(weight=0.1, power=8) + 2 * Sparse(weight=0.5, smoothing=0.01)
     """
 
     __array_ufunc__ = None  # a NumPy number leaves `np.float64(2) * a` to us, and makes no array of it
@@ -68,7 +68,7 @@ class Scaled(Penalty):
     --------
     >>> from manifold_dl.regularizers import Coherence
     >>> 3 * (Coherence(weight=0.1) * 2)
-    6 * Coherence(weight=0.1)
+    6 * Coherence(weight=0.1, power=8)
     """
 
     factor: float
