@@ -1,0 +1,201 @@
+"""What an experiment is, and how it is run: in parts, over processes, resumable.
+
+An experiment is cut into parts (one draw of the signals, say), each measured by a pure function of the
+parameters, the part and the seed. So the numbers depend neither on how many processes share the parts nor
+on whether the run was interrupted. What is measured goes to a file of its own at once; when the last
+part is done, `NAME.csv`, `NAME.json`, `NAME.png` and `NAME.svg` take its place.
+"""
+
+import json
+import multiprocessing
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from manifold_dl.experiments.tables import as_csv, read_csv
+from manifold_dl.plotting import style
+
+
+@dataclass(frozen=True)
+class Study:
+    """One experiment.
+
+    Parameters
+    ----------
+    name, title : str
+    full : mapping
+        Parameters of the full run, by name. ``trials``, if it is there, is what ``--trials`` sets.
+    quick : mapping
+        What is different in the quick run.
+    parts : callable parameters → list of dicts
+        The pieces that are measured independently of each other, by their coordinates.
+    measure : callable (parameters, seed, **part) → list of rows
+        A pure function; the rows are dicts with the same keys throughout.
+    draw : callable table → figure
+        From the columns of the table alone.
+    alone : bool
+        Whether times are measured, so that nothing else may run beside a part.
+    """
+
+    name: str
+    title: str
+    full: Mapping[str, Any]
+    quick: Mapping[str, Any]
+    parts: Callable
+    measure: Callable = field(repr=False)
+    draw: Callable = field(repr=False)
+    alone: bool = False
+
+    def parameters(self, quick=False, trials=None):
+        """The parameters of a run, in plain lists and numbers."""
+        chosen = {**self.full, **(self.quick if quick else {})}
+        if trials is not None:
+            if "trials" not in chosen:
+                raise ValueError(f"{self.name} is one example, not an average over trials.")
+            chosen["trials"] = trials
+        return json.loads(json.dumps(chosen))
+
+
+def run(study, folder, *, parameters=None, seed=0, jobs=1, progress=None, force=False):
+    """Measure, or go on measuring, and write table, record and figure; returns the table's columns.
+
+    Parameters
+    ----------
+    study : Study
+    folder : Path
+        Where `NAME.csv` and the others go.
+    parameters : dict, optional
+        From `study.parameters(...)`; the full ones by default.
+    jobs : int
+        Processes. Studies that measure time run their parts one by one whatever it says.
+    progress : callable (done, total), optional
+    force : bool
+        Begin anew where results of other parameters, or unfinished ones, are in the way.
+    """
+    parameters = study.parameters() if parameters is None else parameters
+    setting = {"experiment": study.name, "parameters": parameters, "seed": seed}
+    csv, record, journal = (folder / f"{study.name}.{end}" for end in ("csv", "json", "partial.jsonl"))
+    if force:
+        journal.unlink(missing_ok=True)
+    elif csv.exists() and record.exists():
+        _require_same(json.loads(record.read_text(encoding="utf-8")), setting, record)
+        return redraw(study, folder)
+    parts = study.parts(parameters)
+    done = _read_journal(journal, setting)
+    open_parts = [i for i in range(len(parts)) if i not in done]
+    tell = progress or (lambda done, total: None)
+    tell(len(done), len(parts))
+    with open(journal, "a", encoding="utf-8") as file:
+        if not done:
+            file.truncate(0)
+            _append(file, setting)
+        measured = _measure_all(study, parameters, seed, [(i, parts[i]) for i in open_parts], jobs)
+        for i, rows, seconds in measured:
+            done[i] = rows, seconds
+            _append(file, {"part": i, "rows": rows, "seconds": seconds})
+            tell(len(done), len(parts))
+    rows = [row for i in range(len(parts)) for row in done[i][0]]
+    _write(csv, as_csv(rows))
+    measured_in = {"parts": len(parts), "seconds": round(sum(seconds for _, seconds in done.values()), 2)}
+    facts = {**setting, "timings": measured_in, "versions": _versions()}
+    _write(record, json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+    table = redraw(study, folder)
+    journal.unlink()
+    return table
+
+
+def redraw(study, folder):
+    """Draw the figure again, from the table alone."""
+    path = folder / f"{study.name}.csv"
+    if not path.exists():
+        raise ValueError(f"there is no {path} to draw {study.name} from; run it without --plot-only first.")
+    import matplotlib
+
+    table = read_csv(path)
+    with matplotlib.rc_context({"backend": "Agg"}), style():
+        figure = study.draw(table)
+        for end, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+            part = path.with_name(f".{study.name}.part.{end}")
+            figure.savefig(part, metadata=metadata)
+            os.replace(part, path.with_suffix(f".{end}"))
+    return table
+
+
+def _measure_all(study, parameters, seed, parts, jobs):
+    """(index, rows, seconds) of every part, as they are finished."""
+    if study.alone or jobs == 1 or len(parts) < 2:
+        for i, part in parts:
+            yield i, *_measure(study.name, parameters, seed, part)
+        return
+    # Fresh processes, not forked ones: a fork would copy the state of threads that do not exist in it.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(jobs, len(parts)), mp_context=context)
+    try:
+        futures = {pool.submit(_measure, study.name, parameters, seed, part): i for i, part in parts}
+        for future in as_completed(futures):
+            yield futures[future], *future.result()
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _measure(name, parameters, seed, part):
+    from manifold_dl.experiments import find
+
+    begin = time.perf_counter()
+    rows = find(name).measure(parameters, seed, **part)
+    return _plain(rows), round(time.perf_counter() - begin, 3)
+
+
+def _plain(rows):
+    return [{key: getattr(value, "item", lambda v=value: v)() for key, value in row.items()} for row in rows]
+
+
+def _read_journal(path, setting):
+    """The parts that are done, {index: (rows, seconds)}; a line that was cut off is done again."""
+    if not path.exists():
+        return {}
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    if not lines:
+        return {}
+    _require_same(json.loads(lines[0]), setting, path)
+    entries = [json.loads(line) for line in lines[1:]]
+    return {entry["part"]: (entry["rows"], entry["seconds"]) for entry in entries}
+
+
+def _append(file, entry):
+    file.write(json.dumps(entry) + "\n")
+    file.flush()
+
+
+def _require_same(found, setting, path):
+    different = [key for key in setting if found.get(key) != setting[key]]
+    if different:
+        raise ValueError(
+            f"{path} belongs to a run with other {' and '.join(different)}; "
+            "choose another folder with --out, or begin anew with --force."
+        )
+
+
+def _write(path, text):
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8", newline="\n")
+    os.replace(part, path)
+
+
+def _versions():
+    packages = ("manifold-dl", "numpy", "scipy", "pymanopt", "numba", "matplotlib")
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "processors": os.cpu_count(),
+        **{package: version(package) for package in packages},
+    }
