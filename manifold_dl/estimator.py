@@ -27,7 +27,7 @@ FLOATS = (np.float64, np.float32)
 
 
 class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Dictionary learning as a scikit-learn transformer: samples ≈ codes @ components_.
+    """Dictionary learning as a scikit-learn transformer: samples ≈ `codes @ components_`.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         The batch is coded, one stage of the update runs on it, and every atom moves towards the result by the
         share that the batch has in all the atom's evidence. Old samples are forgotten: one that was seen as
-        number N weighs (N / n_samples_seen_)¹⁰, so about the newest eleventh of the stream counts
+        number N weighs (N / `n_samples_seen_`)¹⁰, so about the newest eleventh of the stream counts
         (`streaming.absorb` has the formula and the measurements behind it). It goes on from where `fit`, or
         the last batch, ended; the first batch also provides the start. `history_` gets the loss of the batch
         before the dictionary saw it. `callbacks`, `max_iter` and `tol` play no role, and no atom is replaced.
@@ -179,7 +179,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return codes @ self.components_.astype(codes.dtype, copy=False)
 
     def score(self, X, y=None):
-        """The share of the samples' energy that their codes represent: 1 − ‖X − codes @ components_‖²/‖X‖².
+        """The share of the samples' energy that their codes represent: 1 − ‖X − `codes @ components_`‖²/‖X‖².
 
         1 is perfect, 0 is what codes of zero achieve. Nothing is centred, since the model has no mean.
         """

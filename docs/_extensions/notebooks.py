@@ -1,0 +1,56 @@
+"""The notebooks to download, in clean Markdown: sphinx-gallery leaves some reStructuredText in them.
+
+What it leaves are roles (:class:`~manifold_dl.SimCO`), names in double marks, and the raw HTML of folded
+answers. In a notebook an answer cannot fold over code cells, so a line in bold begins it instead.
+"""
+
+import json
+import re
+from pathlib import Path
+
+RULES = [
+    # The folded answer: a line in bold in the place of the fold.
+    (r"\.\. raw:: html\n\s*<details[^>]*>\s*<summary>(.*?)</summary>\s*", r"**\1.**\n\n"),
+    (r"\.\. raw:: html\n\s*</details>\s*", ""),
+    (r":(?:ref|doc):`([^`<]+?)\s*<[^`>]+>`", r"\1"),
+    (r":(?:ref|doc):`sphx_glr_tutorials_(\w+?)\.py`", r"`\1.ipynb`"),
+    (r"(?<!`)`sphx_glr_tutorials_(\w+?)\.py`", r"`\1.ipynb`"),  # sphinx-gallery took the role away
+    (r":[\w:]+:`~[\w.]*?(\w+)`", r"`\1`"),
+    (r":[\w:]+:`([^`]+)`", r"`\1`"),
+    (r"``([^`]+)``", r"`\1`"),
+    (r"::\n\n(?= )", ":\n\n"),
+    (r"\\begin\{align\}\s*(\\begin\{(\w+)\}.*?\\end\{\2\})\s*\\end\{align\}", r"$$\1$$"),
+    (r"\\begin\{align\}(.*?)\\end\{align\}", r"$$\1$$"),
+]
+RULES = [(re.compile(pattern, re.DOTALL), replacement) for pattern, replacement in RULES]
+
+
+def as_markdown(text):
+    """The text of a cell without leftovers of reStructuredText.
+
+    >>> as_markdown("See :class:`~manifold_dl.SimCO` and ``D``.")
+    'See `SimCO` and `D`.'
+    """
+    for pattern, replacement in RULES:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def clean(path):
+    """Rewrite the text cells of one notebook in place."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = as_markdown("".join(cell["source"])).splitlines(keepends=True)
+    notebook["cells"] = [cell for cell in notebook["cells"] if "".join(cell["source"]).strip()]
+    path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def clean_all(app):
+    for path in sorted((Path(app.srcdir) / "tutorials").glob("*.ipynb")):
+        clean(path)
+
+
+def setup(app):
+    app.connect("builder-inited", clean_all, priority=900)  # after sphinx-gallery has written them
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
