@@ -34,6 +34,8 @@ def plot_condition(dictionary, support, ax=None, label=None, **line):
     >>> ax.lines[0].get_xdata().round(12), ax.lines[0].get_ydata()
     (array([1., 1., 3.]), array([1. , 0.5, 0. ]))
     """
+    from matplotlib.ticker import LogFormatter
+
     from manifold_dl.metrics import condition_number
 
     kappa, per_signal = condition_number(dictionary, support, distribution=True)
@@ -56,6 +58,8 @@ def plot_condition(dictionary, support, ax=None, label=None, **line):
             f"{kappa:.3g}", end, (0, 6), textcoords="offset points", ha="center", color=GREY, fontsize="small"
         )
     ax.set_xscale("log")
+    for set_formatter in (ax.xaxis.set_major_formatter, ax.xaxis.set_minor_formatter):
+        set_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))  # 2, not 2 × 10⁰
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("κ of the atoms that a signal uses")
     ax.set_ylabel("share of signals above κ")

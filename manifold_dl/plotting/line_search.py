@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from manifold_dl.plotting.style import BLUE, GREY, INK, ORANGE, VERMILION, as_axes
+from manifold_dl.plotting.style import GREY, INK, SKY, VERMILION, as_axes, method_style
+
+LEADER = {"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
 
 
 def plot_line_search(search, ax=None, *, phi=None, span=None, armijo=None, length=False):
@@ -54,60 +56,37 @@ def plot_line_search(search, ax=None, *, phi=None, span=None, armijo=None, lengt
     probes = np.array([(0.0, search.f0), *search.probes])  # the start is probe 0, and costs nothing
     left, right = (0.0, 1.05 * (probes[:, 0].max() or 1.0)) if span is None else span
     if not left < right:
-        raise ValueError(f"span=({left:g}, {right:g}) is empty; it needs to go from a smaller to a larger t.")
+        raise ValueError(f"span=({left:g}, {right:g}) is empty; it goes from a smaller to a larger t.")
 
     t, curve = _curve(probes, phi, left, right)
     shown = (left <= probes[:, 0]) & (probes[:, 0] <= right)
     finite = np.concatenate([curve[np.isfinite(curve)], probes[shown & np.isfinite(probes[:, 1]), 1]])
-    low, high = (finite.min(), finite.max()) if finite.size else (search.f0 - 1, search.f0 + 1)
+    low, high = (finite.min(), finite.max()) if finite.size else (search.f0, search.f0)
     height = (high - low) or abs(low) or 1.0
-    ax.set_xlim((left - 0.02 * (right - left)) * unit, right * unit)
+    ax.set_xlim((left - 0.03 * (right - left)) * unit, right * unit)
     ax.set_ylim(low - 0.08 * height, high + 0.15 * height)
 
-    ax.plot(
-        t * unit,
-        curve,
-        color=INK,
-        linestyle=":" if phi is None else "-",
-        label="φ through the probes" if phi is None else "φ",
-    )
+    guess = phi is None
+    ax.plot(t * unit, curve, ":" if guess else "-", color=INK, label="φ, a guess" if guess else "φ")
+    thin = {"color": GREY, "linewidth": 1, "zorder": 1}
+    if left <= 0 and search.slope:
+        reach = min(right, 0.4 * height / abs(search.slope))
+        tangent = [search.f0, search.f0 + reach * search.slope]
+        ax.plot([0, reach * unit], tangent, "--", label="slope φ′(0)", **thin)
+    if armijo is not None:
+        line = search.f0 + armijo * search.slope * np.array([left, right])
+        ax.plot([left * unit, right * unit], line, "-.", label="Armijo's line", **thin)
     first = _first_bracket(probes)
     if first is not None:
         number, begin, end = first
-        label = f"a minimum is in here (probe {number})"
-        ax.axvspan(begin * unit, end * unit, color=ORANGE, alpha=0.13, linewidth=0, zorder=0, label=label)
-    if left <= 0:
-        reach = min(right, 0.4 * height / abs(search.slope)) if search.slope else right
-        slope = [search.f0, search.f0 + reach * search.slope]
-        ax.plot(
-            [0, reach * unit], slope, color=GREY, linestyle="--", linewidth=1, label="slope φ′(0)", zorder=1
-        )
-    if armijo is not None:
-        line = search.f0 + armijo * search.slope * np.array([left, right])
-        ax.plot(
-            [left * unit, right * unit],
-            line,
-            color=GREY,
-            linestyle="-.",
-            linewidth=1,
-            label="Armijo's line",
-            zorder=1,
-        )
-    _mark_probes(ax, probes, shown, unit)
+        label = f"bracket after probe {number}"
+        ax.axvspan(begin * unit, end * unit, color=SKY, alpha=0.16, linewidth=0, zorder=0, label=label)
+    _draw_probes(ax, probes, np.flatnonzero(shown), unit, method_style(search.method))
     if search.t > 0 and left <= search.t <= right:
-        value = dict(search.probes).get(search.t, np.nan)
         label = f"accepted, {'length' if length else 't'} = {search.t * unit:.3g}"
+        star = {"markersize": 12, "markeredgecolor": "white", "zorder": 3.5, "label": label}
         ax.axvline(search.t * unit, color=VERMILION, linewidth=0.8, zorder=1)
-        ax.plot(
-            search.t * unit,
-            value,
-            "*",
-            color=VERMILION,
-            markersize=12,
-            markeredgecolor="white",
-            zorder=3.5,
-            label=label,
-        )
+        ax.plot(search.t * unit, dict(search.probes).get(search.t, np.nan), "*", color=VERMILION, **star)
     ax.set_xlabel("length of the step" if length else "t")
     ax.set_ylabel("φ(t)")
     ax.legend(fontsize="small")
@@ -138,43 +117,49 @@ def _first_bracket(probes):
     return None
 
 
-def _mark_probes(ax, probes, shown, unit):
-    """Dots with numbers, those that would touch stacked upwards; places are reckoned in points of print."""
-    figure = ax.figure
-    numbers = np.flatnonzero(shown)
-    top = ax.get_ylim()[1]
-    places = np.column_stack(
-        [probes[:, 0] * unit, np.minimum(probes[:, 1], top)]
-    )  # an infinite one at the edge
-    begin = numbers[numbers == 0]
-    ax.plot(*places[begin].T, "o", color=INK, markersize=5, zorder=3)
-    numbers = numbers[numbers > 0]
-    ax.plot(*places[numbers].T, "o", color=BLUE, markersize=5, markeredgecolor="white", zorder=3)
+def _draw_probes(ax, probes, numbers, unit, looks):
+    """Dots and their numbers, stacked where they would touch. Places are reckoned in points of print."""
+    from matplotlib.patheffects import withStroke
 
-    points = ax.transData.transform(places) * 72 / figure.dpi
-    size = 8.0
-    taken = []  # boxes (x, y, width, height) of the labels set so far
-    for group in _groups(points, numbers, 0.7 * size):
-        text, (x, y) = _ranges(group), points[group[0]]
-        width, lift = 0.62 * size * len(text), 5.0
+    top = ax.get_ylim()[1]
+    places = np.column_stack([probes[:, 0] * unit, np.minimum(probes[:, 1], top)])  # ∞ at the upper edge
+    start, numbers = numbers[numbers == 0], numbers[numbers > 0]
+    ax.plot(*places[start].T, "o", color=INK, markersize=5, zorder=3)
+    dots = looks | {"linestyle": "none", "markersize": 5.5, "markeredgecolor": "white", "zorder": 3}
+    ax.plot(*places[numbers].T, **dots)
+
+    points = ax.transData.transform(places) * 72 / ax.figure.dpi
+    lowest = probes[:, 1].argmin()
+    size, taken = 8.0, []  # of the letters; middle and width of the labels that are set
+    for group in _groups(points, numbers.tolist(), 0.75 * size):
+        text, first = _ranges(group), group[0]
+        width = 0.62 * size * len(text)
+        # On a slope there is free paper on the side of the valley, down in the valley there is above.
+        aside = points[lowest, 0] - points[first, 0]
+        aside = np.sign(aside) * (4 + width / 2) if abs(aside) > 3 * size else 0.0
+        x, y, lift = points[first, 0] + aside, points[first, 1], 1.0 if aside else 5.0
         while any(abs(x - a) < (width + w) / 2 + 1 and abs(y + lift - b) < 1.15 * size for a, b, w in taken):
-            lift += 1.2 * size
+            lift += 0.4 * size
         taken.append((x, y + lift, width))
-        leader = (
-            {"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
-            if lift > 5
-            else None
-        )
         ax.annotate(
-            text, places[group[0]], (0, lift), textcoords="offset points", ha="center", va="bottom",
-            fontsize=size, color=BLUE, arrowprops=leader, annotation_clip=True, zorder=4,
-        )  # fmt: skip
+            text,
+            places[first],
+            (aside, lift),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=size,
+            arrowprops=LEADER if lift > 5 else None,
+            annotation_clip=True,
+            path_effects=[withStroke(linewidth=2, foreground="white")],
+            zorder=4,
+        )
 
 
 def _groups(points, numbers, near):
     """Lists of probes, each within `near` points of the first of its list."""
     groups = []
-    for number in numbers.tolist():
+    for number in numbers:
         for group in groups:
             if np.abs(points[number] - points[group[0]]).max() < near:
                 group.append(number)

@@ -43,7 +43,9 @@ def plot_recovery(table, ax=None, bound=None):
         low, high = wilson_interval(found, trials)
         rate = found / trials
         bars = np.maximum([rate - low, high - rate], 0.0)  # rounding may leave −1e-17
-        ax.errorbar(counts, rate, yerr=bars, label=method, elinewidth=1, **method_style(method))
+        drawn = ax.errorbar(counts, rate, yerr=bars, label=method, elinewidth=1, **method_style(method))
+        for part in (*drawn[1], *drawn[2]):  # caps and bars: the rates come first
+            part.set_alpha(0.5)
     ax.set_ylim(-0.03, 1.03)
     ax.set_xlabel("number of signals n")
     ax.set_ylabel("share of dictionaries recovered")
@@ -63,7 +65,10 @@ def plot_recovery(table, ax=None, bound=None):
         )
         left, right = ax.get_xlim()
         ax.set_xlim(min(left, bound - 0.06 * (right - bound)), right)
-    ax.legend()
+    # Beside the axes: inside there are curves wherever one looks. Without the bars, which say nothing there.
+    lines, names = ax.get_legend_handles_labels()
+    lines = [line.lines[0] for line in lines]
+    ax.legend(lines, names, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=3)
     return ax
 
 

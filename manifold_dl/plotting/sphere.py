@@ -8,7 +8,7 @@ import numpy as np
 from manifold_dl.plotting.style import INK, VERMILION, as_axes, method_style
 
 
-def plot_sphere_path(points=(), ax=None, *, cost=None, label=None, view=None, cmap=None, **line):
+def plot_sphere_path(points=(), ax=None, *, cost=None, label=None, view=None, cmap=None, ends=True, **line):
     """One path or several on S², in three dimensions.
 
     Consecutive points are joined by arcs of great circles. The start is a white dot, the end a star, and
@@ -31,6 +31,8 @@ def plot_sphere_path(points=(), ax=None, *, cost=None, label=None, view=None, cm
         Where to look from. By default the sphere is turned so that the path is in front.
     cmap : str, optional
         Colours of the cost; "viridis" by default.
+    ends : bool
+        Mark the start and the end. Without, and with ``marker="none"``, a curve is just a curve.
     **line
         Passed to the lines: ``color=``, ``linewidth=``, ``marker=``, ...
 
@@ -55,42 +57,29 @@ def plot_sphere_path(points=(), ax=None, *, cost=None, label=None, view=None, cm
             "ax is flat, and a sphere is not: make it with plt.subplots(subplot_kw={'projection': '3d'})."
         )
     if not globe.has_sphere(ax):
-        values = (
-            None if cost is None else lambda grid: np.array([float(cost(x.reshape(shape))) for x in grid])
-        )
-        globe.draw_sphere(ax, values, cmap)
+        globe.draw_sphere(ax, cost and (lambda grid: [float(cost(x.reshape(shape))) for x in grid]), cmap)
         if view is None:
             ax.view_init(*_in_front(np.concatenate([*paths.values(), np.zeros((1, 3))])))
     if view is not None:
         ax.view_init(*view)
 
     for name, path in paths.items():
-        looks = {"color": INK, "marker": "o", "linestyle": "-"} if name is None else method_style(name)
-        looks = {"linewidth": 1.8, "markersize": 4.5} | looks | line
-        colour = looks["color"]
-        marks = {"marker": looks.pop("marker"), "markersize": looks.pop("markersize"), "linestyle": "none"}
-        globe.curve(ax, _arcs(path), halo=1.0, **looks)
-        if len(path) > 2 and marks["marker"] not in (None, "", "none", "None"):
-            globe.curve(
-                ax,
-                path[1:-1],
-                color=colour,
-                markeredgecolor="white",
-                markeredgewidth=0.6,
-                zorder=4.2,
-                **marks,
-            )
-        ends = {"linestyle": "none", "zorder": 4.4, "markeredgewidth": 1.5}
-        if len(path) > 1:
-            globe.curve(ax, path[:1], color="white", marker="o", markersize=7, markeredgecolor=colour, **ends)
-        star = VERMILION if name is None and "color" not in line else colour
-        ends |= {"markeredgewidth": 0.8}
-        globe.curve(ax, path[-1:], color=star, marker="*", markersize=14, markeredgecolor="white", **ends)
+        own = {"color": INK, "marker": "o", "linestyle": "-"} if name is None else method_style(name)
+        looks = {"linewidth": 1.8, "markersize": 4.5} | own | line
+        marks = {key: looks.pop(key) for key in ("marker", "markersize")}
+        globe.draw_curve(ax, _arcs(path), halo=1.0, **looks)
+        dots = {"color": looks["color"], "linestyle": "none", "markeredgecolor": "white"}
+        globe.draw_curve(ax, path[1:-1] if ends else path, zorder=4.2, markeredgewidth=0.6, **marks, **dots)
+        if ends:
+            star = VERMILION if name is None and "color" not in line else looks["color"]
+            first = {"marker": "o", "markersize": 7, "markeredgecolor": looks["color"], "color": "white"}
+            last = {"marker": "*", "markersize": 14, "color": star}
+            globe.draw_curve(ax, path[:1], zorder=4.4, **(dots | first))
+            globe.draw_curve(ax, path[-1:], zorder=4.6, **(dots | last))
         if label or name:
-            legend = looks | marks | {"linestyle": looks["linestyle"], "label": label or name}
-            ax.plot([], [], [], **legend)
+            ax.plot([], [], [], label=label or name, **looks, **marks)
     if label or any(paths):
-        ax.legend(loc="upper left")
+        ax.legend(loc="upper left", frameon=True, framealpha=0.8, edgecolor="none")
     return ax
 
 
@@ -106,11 +95,14 @@ def _paths(points):
 
 
 def _path(points):
-    path = np.asarray(points, dtype=float)
+    try:
+        path = np.asarray(points, dtype=float)
+    except ValueError:  # ragged: paths of different lengths
+        path = np.empty(0)
     if path.ndim not in (2, 3) or path.shape[1] != 3 or path.shape[2:] not in ((), (1,)):
         raise ValueError(
-            f"points have the shape {path.shape}; a path on S² is an array k×3, a list of points of shape "
-            "(3,) or (3, 1), or a dictionary of name → path."
+            "points are no path on S²: give an array k×3, a list of points of shape (3,) or (3, 1), or for "
+            "several paths a dictionary of name → path."
         )
     shape, path = path.shape[1:], path.reshape(-1, 3)
     lengths = np.linalg.norm(path, axis=1)
@@ -129,7 +121,8 @@ def _in_front(path):
     if np.linalg.norm(middle) < 1e-3:
         return 25, -50
     elevation = np.degrees(np.arctan2(middle[2], np.hypot(*middle[:2])))
-    return np.clip(elevation, 20, 60), np.degrees(np.arctan2(middle[1], middle[0]))
+    elevation = np.clip(elevation, -60, 60) if abs(elevation) > 20 else 20  # the equator, from a little above
+    return elevation, np.degrees(np.arctan2(middle[1], middle[0]))
 
 
 def _arcs(path):
