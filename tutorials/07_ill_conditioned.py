@@ -191,7 +191,7 @@ ways = []
 for mu in stages:
     ways.append(walk(mu, ways[-1][-1] if ways else start, steps=12))
 
-figure, axes = plt.subplots(1, 3, figsize=(11, 4.1), sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.6), sharey=True)
 for ax, mu, way in zip(axes, stages, ways, strict=True):
     colours = draw_map(ax, mu, 1.1, levels)
     ax.plot(*on_map(way), ".-", color="white", lw=1.2, ms=5)
@@ -249,7 +249,7 @@ for name, update in methods.items():
         D, _ = update(Y, D, judge.codes(D), iteration=iteration)
     ends[name], courses[name] = D, np.array(course)
 
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.9))
+figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.6))
 for ax, column, title in zip(axes, range(3), ("error", "gradient", "condition number κ"), strict=True):
     runs = {name: course[:, column] for name, course in courses.items()}
     mdl.plotting.plot_convergence(runs, ax=ax)
@@ -279,7 +279,7 @@ culprit = int(np.argmax(kappas))
 atoms = support[:, [culprit]].indices
 print(f"signal {culprit}: κ = {kappas[culprit]:.0f}; the next worst has {np.sort(kappas)[-2]:.1f}")
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.9))
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.8))
 for name in ("primitive SimCO", "regularized SimCO"):
     colour = mdl.plotting.method_style(name)["color"]
     mdl.plotting.plot_condition(ends[name], support, ax=left, label=name, color=colour)
