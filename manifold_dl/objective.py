@@ -50,6 +50,12 @@ def tally():
                 setattr(total, name, getattr(total, name) + getattr(counts, name))
 
 
+def count(**amounts):
+    """Add to the tally what was computed without an `Objective`, by a kernel that does a whole sweep."""
+    if _tallies.get() is not None:
+        _tallies.get().append(Counts(**amounts))
+
+
 class Objective:
     """f over m×k dictionaries, for signals that all use at least one of the k atoms.
 

@@ -43,12 +43,12 @@ class Incidence:
         support, n_atoms = self.support, self.support.n_atoms
         if len(atoms) == n_atoms and self._none_is_empty and np.array_equal(atoms, np.arange(n_atoms)):
             return Part(atoms, slice(None), slice(None), support.indptr, support.indices)
-        entries = np.concatenate([self._entries[self._begin[i] : self._begin[i + 1]] for i in atoms])
+        entries = np.concatenate([self.entries[self.begin[i] : self.begin[i + 1]] for i in atoms])
         position = np.zeros(n_atoms, dtype=np.int32)
         position[atoms] = np.arange(len(atoms), dtype=np.int32)
         if len(atoms) > 1:
             entries.sort()
-        signals = self._signal_of[entries]
+        signals = self.signal_of[entries]
         first = np.flatnonzero(np.diff(signals, prepend=-1))
         indptr = np.append(first, len(entries)).astype(np.int64)
         return Part(atoms, entries, signals[first], indptr, position[support.indices[entries]])
@@ -63,14 +63,17 @@ class Incidence:
         return bool(np.diff(self.support.indptr).all())
 
     @cached_property
-    def _signal_of(self):
+    def signal_of(self):
+        """The signal of every entry."""
         sizes = np.diff(self.support.indptr)
         return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
 
     @cached_property
-    def _entries(self):
+    def entries(self):
+        """All entries in the order of their atoms, each atom's in the order of the signals."""
         return np.argsort(self.support.indices, kind="stable")
 
     @cached_property
-    def _begin(self):
+    def begin(self):
+        """Those of atom i are entries[begin[i]:begin[i + 1]]."""
         return np.concatenate([[0], np.cumsum(self.usage)])

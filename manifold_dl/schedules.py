@@ -235,10 +235,12 @@ def _checked_subset(subset, k, n_atoms):
         indices = np.flatnonzero(indices)
     if indices.size == 0:
         raise ValueError(f"{name} is empty; it must name at least one atom.")
-    if not np.issubdtype(indices.dtype, np.integer):
+    if indices.dtype.kind not in "iu":
         raise ValueError(
             f"{name} has dtype {indices.dtype}; atom indices are integers, or a mask of booleans."
         )
+    if indices.size == 1 and 0 <= indices[0] < n_atoms:
+        return indices.astype(np.intp)  # the rest takes long, and K-SVD has as many subsets as atoms
     outside = (indices < 0) | (indices >= n_atoms)
     if outside.any():
         raise ValueError(

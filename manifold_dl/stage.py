@@ -8,7 +8,7 @@ import numpy as np
 
 from manifold_dl import kernels
 from manifold_dl.inputs import as_dictionary, as_matrix, as_support
-from manifold_dl.objective import Objective
+from manifold_dl.objective import Objective, count
 from manifold_dl.parts import Incidence
 from manifold_dl.problem import DictionaryProblem, squared_norm
 
@@ -88,6 +88,19 @@ class Stage:
             rest = objective.signals
             self._add(rest, part, -self.values[part.entries])
             self._residual[part.active] = rest
+
+    def ksvd(self, order, mu, power):
+        """Update the atoms `order` one by one, as `LeadingSingularVector` would, without Pymanopt.
+
+        Returns how many were done: the one after them, if any, needs `problem` and an optimizer.
+        """
+        part = self.incidence
+        done = kernels.ksvd(
+            order, part.begin, part.entries, part.signal_of, self.residual(), self.D.T, self.values, mu, power
+        )  # fmt: skip
+        n_used = int(np.count_nonzero(part.usage[order[:done]]))
+        count(value=2 * n_used, factorisation=2 * n_used)  # before and after, as `accept` would ask
+        return done
 
     def _begin_on(self, manifold, I, part):
         """Move the atoms I to the closest point of the manifold, and scale their codes to match."""

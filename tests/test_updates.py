@@ -15,10 +15,14 @@ from pymanopt.optimizers import (
     SteepestDescent,
     TrustRegions,
 )
+from threadpoolctl import threadpool_limits
 
+from manifold_dl import kernels
 from manifold_dl.datasets import synthetic
+from manifold_dl.kernels import compiled_ksvd, reference_ksvd
 from manifold_dl.line_search import GeodesicSearch, GoldenSection, trace
 from manifold_dl.manifolds import Lines, Spheres
+from manifold_dl.objective import tally
 from manifold_dl.optimizers import LBFGS, LeadingSingularVector
 from manifold_dl.regularizers import Coherence
 from manifold_dl.schedules import AllAtoms, Blocks, OneAtATime, Overlapping, RandomSubsets, sweep
@@ -360,16 +364,117 @@ class TestEdges:
         np.testing.assert_array_equal(one[1].data, two[1].data)
 
 
-class TestKSVD:
+def ragged_data(seed, m=M, d=D_, n=N, dtype=float):
+    """Supports of none to four atoms, two atoms that nobody uses, and signals that occur twice."""
+    rng = np.random.default_rng(seed)
+    X = np.zeros((d, n))
+    for j, size in enumerate(rng.integers(0, 5, n)):
+        X[rng.choice(np.setdiff1d(np.arange(d), [0, 5]), size, replace=False), j] = rng.standard_normal(size)
+    Y = unit(m, d, rng) @ X + 0.1 * rng.standard_normal((m, n))
+    copied = slice(0, n // 3)
+    Y[:, -(n // 3) :], X[:, -(n // 3) :] = Y[:, copied], X[:, copied]
+    return Y.astype(dtype), unit(m, d, rng).astype(dtype), scipy.sparse.csc_array(X).astype(dtype)
+
+
+@pytest.mark.parametrize(
+    "sweep_kernel", [compiled_ksvd.ksvd, reference_ksvd.ksvd], ids=["compiled", "reference"]
+)
+class TestTheFusedSweep:
+    """K-SVD is a configuration of SimCO; its fused sweep gives the same numbers."""
+
+    @pytest.fixture(autouse=True)
+    def use(self, sweep_kernel, monkeypatch):
+        monkeypatch.setattr(kernels, "ksvd", sweep_kernel)
+
+    def check(self, rule, Y, D, X, rng=0):
+        one, other = rule(Y, D, X, rng=rng), rule.as_simco()(Y, D, X, rng=rng)
+        # A vector is known to some ε over the relative gap of the two largest eigenvalues, here a tenth or
+        # more, and every atom hands its error on to the next: two or three digits of sixteen.
+        atol = {np.float64: 1e-12, np.float32: 1e-5}[Y.dtype.type]
+        np.testing.assert_allclose(one[0], other[0], rtol=0, atol=atol)
+        np.testing.assert_allclose(one[1].data, other[1].data, rtol=0, atol=atol)
+        assert_same_pattern(X, one[1])
+        assert one[0].dtype == one[1].dtype == Y.dtype
+        return one
+
+    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
     @pytest.mark.parametrize("mu", [0.0, 0.1])
     @pytest.mark.parametrize("method", ["svd", "power"])
-    def test_is_a_configuration_of_simco(self, method, mu):
-        Y, D, X = problem_data()
-        rule = KSVD(method=method, mu=mu)
-        one, other = rule(Y, D, X), rule.as_simco()(Y, D, X)
-        np.testing.assert_array_equal(one[0], other[0])
-        np.testing.assert_array_equal(one[1].data, other[1].data)
+    def test_is_a_configuration_of_simco(self, method, mu, dtype, seed):
+        Y, D, X = ragged_data(seed, dtype=dtype)
+        D_new, _ = self.check(KSVD(method=method, mu=mu), Y, D, X)
+        np.testing.assert_array_equal(D_new[:, [0, 5]], D[:, [0, 5]])
+        assert (D_new[:, 1] != D[:, 1]).all()
 
+    def test_counts_what_the_configuration_counts(self):
+        rule, data = KSVD(), ragged_data(0)
+        with tally() as counts:
+            rule(*data)
+        with tally() as expected:
+            rule.as_simco()(*data)
+        assert counts == expected
+
+    @pytest.mark.parametrize(
+        "schedule",
+        [OneAtATime("natural"), OneAtATime("random"), OneAtATime("usage"), [[3], [7], [3]], [[5]]],
+        ids=repr,
+    )
+    @pytest.mark.parametrize("method", ["svd", "power"])
+    def test_in_any_order(self, method, schedule):
+        self.check(KSVD(method=method, schedule=schedule), *ragged_data(0))
+
+    @pytest.mark.parametrize("method", ["svd", "power"])
+    @pytest.mark.parametrize("m, n", [(8, 9), (30, 90), (65, 800)])
+    def test_with_fewer_users_than_dimensions_and_with_many(self, m, n, method):
+        # Where the smaller of the two Gram matrices is larger than 64×64, LAPACK takes over.
+        self.check(KSVD(method=method), *ragged_data(1, m=m, n=n))
+
+    def test_sets_of_several_atoms_are_not_for_the_sweep(self):
+        Y, D, X = ragged_data(0)
+        self.check(KSVD(schedule=[[3], [0, 5], [4]]), Y, D, X)  # nobody uses 0 and 5
+        with pytest.raises(ValueError, match=r"use a schedule like OneAtATime\(\)"):
+            KSVD(schedule=[[3], [1, 2], [4]])(Y, D, X)
+
+    def test_a_random_order_is_drawn_once(self):
+        Y, D, X = ragged_data(0)
+        rule, rng = KSVD(schedule=OneAtATime("random")), np.random.default_rng(0)
+        rule(Y, D, X, rng=rng)
+        expected = np.random.default_rng(0)
+        expected.permutation(D_)
+        assert rng.random() == expected.random()
+
+    @pytest.mark.parametrize("n", [2, 8])
+    def test_a_tie_is_broken_as_the_configuration_breaks_it(self, n):
+        # Atom 1 alone represents n orthogonal signals of the same length: every combination is as good.
+        Y, D, X = ragged_data(0, n=60)
+        Y[:, :n], X = np.eye(M)[:, :n], X.toarray()
+        X[1], X[:, :n] = 0, 0
+        X[1, :n] = 0.5
+        X = scipy.sparse.csc_array(X)
+        stage = Stage(Y, D, X)
+        assert stage.ksvd(np.array([2, 1, 3]), 0.0, False) == 1
+        self.check(KSVD(), Y, D, X)
+
+    @pytest.mark.parametrize("method", ["svd", "power"])
+    def test_signals_that_say_nothing_leave_the_atoms(self, method):
+        Y, D, X = ragged_data(0)
+        D_new, X_new = self.check(KSVD(method=method), 0 * Y, D, 0 * X)
+        np.testing.assert_array_equal(D_new, D)
+        assert not X_new.data.any()
+
+    @pytest.mark.parametrize("method", ["svd", "power"])
+    def test_threads_do_not_change_a_bit(self, method):
+        Y, D, X = problem_data(m=64, d=20, n=20_000)  # more than one block of signals an atom
+        with threadpool_limits(1):
+            one = KSVD(method=method, threads=1)(Y, D, X)
+        with threadpool_limits(2):
+            two = KSVD(method=method, threads=2)(Y, D, X)
+        np.testing.assert_array_equal(one[0], two[0])
+        np.testing.assert_array_equal(one[1].data, two[1].data)
+
+
+class TestKSVD:
     @pytest.mark.parametrize("order", ["natural", "random", "usage"])
     @pytest.mark.parametrize("method", ["svd", "power"])
     def test_descends_for_ever(self, method, order):

@@ -2,7 +2,8 @@
 
 `reference` holds the formulas in plain NumPy, as one would write them on a board; `compiled` holds the
 same functions, with the same signatures, compiled with Numba. The compiled ones are picked at import
-where Numba exists (it does not in a browser); `objective.py` is their only caller.
+where Numba exists (it does not in a browser); `objective.py` and `stage.py` are their callers. The K-SVD
+sweep, with arguments of its own, stands in `reference_ksvd` and `compiled_ksvd`.
 
 The functions speak of one block of signals:
 
@@ -13,7 +14,9 @@ The functions speak of one block of signals:
 
 try:
     from manifold_dl.kernels.compiled import accumulate, along, fit, fit_fixed, hessian, move, probe
+    from manifold_dl.kernels.compiled_ksvd import ksvd
 except ImportError:  # no Numba on this platform
     from manifold_dl.kernels.reference import accumulate, along, fit, fit_fixed, hessian, move, probe
+    from manifold_dl.kernels.reference_ksvd import ksvd
 
-__all__ = ["accumulate", "along", "fit", "fit_fixed", "hessian", "move", "probe"]
+__all__ = ["accumulate", "along", "fit", "fit_fixed", "hessian", "ksvd", "move", "probe"]
