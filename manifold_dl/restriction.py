@@ -76,21 +76,23 @@ class Restriction:
         if t == last_t and not (with_slope and slope is None):
             return value, slope
         self.objective.counts.probe += 1
-        value, slope = self._keeping_codes(t)
+        value, slope = self._keeping_codes(t, with_slope or not self.follows)
         if self.follows:
             gain, gain_slope = self._following(t, with_slope)
             value, slope = value + gain, slope + gain_slope
         self._last = (t, value, slope if with_slope or not self.follows else None)
         return value, slope
 
-    def _keeping_codes(self, t):
+    def _keeping_codes(self, t, with_slope=True):
         """Atom by atom P = (1 − cos θt) d − (sin θt) u: quadratic forms in these two vectors of k numbers."""
         angle = self.angles * t
         lag, sine = 2 * np.sin(angle / 2) ** 2, np.sin(angle)
-        lag_rate, sine_rate = self.angles * sine, self.angles * np.cos(angle)
         (B, C, A), (at_atoms, at_directions) = self._quadratic, self._linear
         by_lag, by_sine = A @ lag - B @ sine, C @ sine - lag @ B
         value = self.base + lag @ (by_lag - at_atoms) + sine @ (by_sine + at_directions)
+        if not with_slope:  # golden section asks for dozens of values and for no slope
+            return float(value), 0.0
+        lag_rate, sine_rate = self.angles * sine, self.angles * np.cos(angle)
         slope = lag_rate @ (2 * by_lag - at_atoms) + sine_rate @ (2 * by_sine + at_directions)
         return float(value), float(slope)
 
