@@ -3,8 +3,8 @@
 The paper handpicks an example, 78 signals of 16×32 atoms with the support known, in which MOD, K-SVD and
 primitive SimCO run from one start into a singular point: the objective stops falling, the gradient does not
 vanish, and κ(D) stays large. Regularized SimCO (μ = 0.01) keeps κ small; the gradient of f, which it does not
-minimise, is left with what the ridge adds. Our example is handpicked as well, so the same run is made for many
-draws, and the last panel shows where each of them ends.
+minimise, is left with what the ridge adds. Our example is handpicked as well, so the same run is made for
+many draws, and the last panel shows where each of them ends.
 """
 
 import numpy as np

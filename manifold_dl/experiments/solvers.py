@@ -1,0 +1,132 @@
+"""One dictionary update, every solver: the objective against iterations, evaluations and seconds.
+
+The paper moves with steepest descent and golden section and leaves better ways to the reader (Section III-B).
+Here are some of them, on the very same problem: another search along the line, another direction, and
+the exact Hessian. Every solver is a Pymanopt optimizer; Armijo backtracking is Pymanopt's default search.
+
+An iteration is a point that the solver accepted. Evaluations are those of the objective, its gradient, its
+Hessian and probes of a line search; they do not cost the same (a probe of a search that restricts the
+objective to the geodesic does not see m), which is why there are seconds as well.
+
+Few signals make a harder problem: 78 are twice the least number that determines 16×32 atoms. There the
+objective has more than one minimum, and with another seed the solvers may come down in different ones.
+"""
+
+import numpy as np
+from pymanopt.optimizers import ConjugateGradient, SteepestDescent, TrustRegions
+from pymanopt.optimizers.line_search import BackTrackingLineSearcher
+
+from manifold_dl.experiments.methods import draw_signals
+from manifold_dl.experiments.study import Study
+from manifold_dl.experiments.tables import in_order, select
+from manifold_dl.line_search import GeodesicSearch, GoldenSection
+from manifold_dl.optimizers import LBFGS
+from manifold_dl.plotting import method_style
+from manifold_dl.problem import update_problem
+
+SETTING = {
+    "problems": [
+        {"shape": [16, 32], "signals": 78, "sparsity": 4, "iterations": 1500},
+        {"shape": [16, 32], "signals": 300, "sparsity": 4, "iterations": 400},
+        {"shape": [64, 256], "signals": 10_000, "sparsity": 5, "iterations": 150},
+    ],
+    "snr_db": 20.0,
+    "mu": 0.01,
+    "repeats": 5,
+}
+QUICK = {"problems": SETTING["problems"][1:2], "repeats": 2}
+
+# Names in the table and the looks that they have elsewhere.
+LOOKS = {
+    "steepest descent, golden section": "golden section",
+    "steepest descent, Armijo": "Armijo",
+    "steepest descent, geodesic search": "steepest descent",
+    "conjugate gradients": "conjugate gradients",
+    "L-BFGS": "L-BFGS",
+    "trust region": "trust region",
+}
+BOTTOM = 1e-12  # of the way down; what is left farther below is soon rounding
+
+
+def optimizers(iterations, threshold):
+    """The solvers by name; they stop at a gradient of norm `threshold`."""
+    limits = {"max_iterations": iterations, "min_gradient_norm": threshold, "min_step_size": 0.0}
+    limits |= {"max_time": float("inf"), "verbosity": 0}
+    one_less = limits | {"max_iterations": iterations + 1}  # Pymanopt's stops a step before
+    rules = (
+        SteepestDescent(line_searcher=GoldenSection(), **limits),
+        SteepestDescent(line_searcher=BackTrackingLineSearcher(), **limits),
+        SteepestDescent(line_searcher=GeodesicSearch(), **limits),
+        ConjugateGradient(line_searcher=GeodesicSearch(), **one_less),
+        LBFGS(**limits),
+        TrustRegions(**limits),
+    )
+    return dict(zip(LOOKS, rules, strict=True))
+
+
+def parts(parameters):
+    return [{"number": number} for number in range(len(parameters["problems"]))]
+
+
+def measure(parameters, seed, number):
+    """All solvers on one problem, in turns after one to warm up; of each the fastest turn is kept."""
+    setting = parameters["problems"][number]
+    (m, d), n, sparsity = setting["shape"], setting["signals"], setting["sparsity"]
+    _, X, Y, start = draw_signals(m, d, n, sparsity, seed, snr_db=parameters["snr_db"])
+    records = {}
+    for turn in range(parameters["repeats"] + 1):
+        for name in LOOKS:
+            problem = update_problem(Y, X.astype(bool), mu=parameters["mu"], threads=1)
+            threshold = 1e-9 * problem.scale
+            optimizers(setting["iterations"], threshold)[name].run(problem, initial_point=start)
+            if turn and (name not in records or problem.record[-1].seconds < records[name][-1].seconds):
+                records[name] = problem.record
+    best = min(point.value for record in records.values() for point in record)
+    return [
+        {
+            "problem": f"{m}×{d}, n = {n:,}",
+            "solver": name,
+            "iteration": iteration,
+            "evaluations": point.evaluations,
+            "seconds": point.seconds,
+            "value": point.value,
+            "gap": (point.value - best) / (record[0].value - best),
+        }
+        for name, record in records.items()
+        for iteration, point in enumerate(record)
+    ]
+
+
+def draw(table):
+    """How much of the way down is left, against the three measures of effort: a row for every problem."""
+    import matplotlib.pyplot as plt
+
+    problems = in_order(table["problem"])
+    efforts = {"iteration": "iterations", "evaluations": "evaluations", "seconds": "seconds"}
+    figure, axes = plt.subplots(
+        len(problems), 3, figsize=(10.4, 3.4 * len(problems) + 0.6), sharey="row", squeeze=False
+    )
+    for row, problem in zip(axes, problems, strict=True):
+        for ax, (effort, label) in zip(row, efforts.items(), strict=True):
+            for name in in_order(table["solver"]):
+                course = select(table, problem=problem, solver=name)
+                gap = np.maximum(course["gap"], BOTTOM / 1e3)  # out of the picture, but not to −∞
+                looks = method_style(LOOKS[name]) | {"markevery": 0.2, "markersize": 4.5}
+                ax.plot(course[effort], gap, **looks, label=name)
+            ax.set(xlabel=label, xscale="log", yscale="log", ylim=(BOTTOM, 3))
+        row[0].set(title=problem, ylabel="(f − f best) / (f start − f best)")
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=3, handlelength=3.5)
+    return figure
+
+
+solvers = Study(
+    name="solvers",
+    title="One dictionary update, every solver",
+    full=SETTING,
+    quick=QUICK,
+    parts=parts,
+    measure=measure,
+    draw=draw,
+    alone=True,
+)
