@@ -32,7 +32,7 @@ def draw_sphere(ax, cost=None, cmap=None, levels=14):
     ax.computed_zorder = False  # what is in front is decided here
     ax.set_proj_type("ortho")
     ax.set_axis_off()
-    ax.set_box_aspect((1, 1, 1), zoom=1.45)
+    ax.set_box_aspect((1, 1, 1), zoom=1.55)
     ax.set(xlim=(-1, 1), ylim=(-1, 1), zlim=(-1, 1))
     colours = None
     if cost is not None:
@@ -45,7 +45,9 @@ def draw_sphere(ax, cost=None, cmap=None, levels=14):
     sphere = Sphere(ax, colours)
     sphere.set_gid(MARK)
     ax.add_artist(sphere)
-    ax.add_line(Outline([0.0], [0.0], [0.0], color=LINES, linewidth=0.9, zorder=2))
+    ax.add_line(
+        Outline([0.0], [0.0], [0.0], color=LINES, linewidth=0.9, zorder=2, clip_on=False, in_layout=False)
+    )
 
 
 def draw_curve(ax, points, *, alpha=1.0, hidden=0.3, zorder=4, halo=0.0, **line):
@@ -84,6 +86,7 @@ class Sphere(BboxImage):
         super().__init__(self._disc, zorder=1, origin="lower", interpolation="nearest")
         self.colours = colours  # latitudes×longitudes×3, None for glass
         self.set_in_layout(False)
+        self.set_clip_on(False)
 
     def _disc(self, renderer=None):
         """The square around the disc, in pixels."""
@@ -123,7 +126,7 @@ class Half(Line3D):
     """Those points of a curve on the sphere that face the eye (`front`), or those that do not."""
 
     def __init__(self, points, front, **line):
-        super().__init__(*points.T, **line)
+        super().__init__(*points.T, clip_on=False, in_layout=False, **line)
         self.points, self.front = points, front
 
     def draw(self, renderer):
