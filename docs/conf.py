@@ -26,7 +26,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",  # formulas, without a script from the network
     "crossreferences",  # names in code marks become links
-    "notebooks",  # the notebooks to download, in clean Markdown
+    "gallery",  # the notebooks to download, in clean Markdown
 ]
 exclude_patterns = ["_build", "**/README.md"]
 templates_path = ["_templates"]
@@ -61,8 +61,8 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "show_signature": False,
     "remove_config_comments": True,
-    "abort_on_example_error": True,
     "log_level": {"backreference_missing": "info"},
+    "reset_modules": ("matplotlib", "gallery.without_compiler_notes"),
     "first_notebook_cell": "%matplotlib inline",
     "parallel": min(2, os.cpu_count() or 1),
 }
@@ -74,6 +74,7 @@ html_css_files = ["manifold_dl.css"]
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
+html_sidebars = {"index": [], "changelog": []}  # there is nothing beside these pages
 html_theme_options = {
     "logo": {"text": "manifold_dl", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "header_links_before_dropdown": 6,

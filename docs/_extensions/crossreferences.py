@@ -138,8 +138,16 @@ def keep_bars(app, what, name, value, options, lines):
 
 
 def skip_fields(app, what, name, value, skip, options):
-    """Fields of named tuples and dataclasses are described where the class is."""
-    return True if (value.__doc__ or "").startswith("Alias for field number") else None
+    """Fields of named tuples and dataclasses are described where the class is, not as members of it."""
+    is_field = (value.__doc__ or "").startswith("Alias for field number") or inspect.isclass(value)
+    return True if what == "class" and is_field else None
+
+
+def readable_defaults(app, what, name, value, options, signature, returned):
+    """manifold=Spheres rather than manifold=<class '...'>, and no inner workings of dataclasses."""
+    if signature:
+        signature = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", signature).replace("<factory>", "…")
+    return signature, returned
 
 
 def setup(app):
@@ -147,5 +155,6 @@ def setup(app):
     app.connect("source-read", link_to_pages)
     app.connect("missing-reference", resolve_alias)
     app.connect("autodoc-process-docstring", keep_bars, priority=100)  # before numpydoc takes it apart
+    app.connect("autodoc-process-signature", readable_defaults)
     app.connect("autodoc-skip-member", skip_fields)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,6 +4,8 @@ Docutils translates LaTeX to MathML; this extension makes Sphinx use it. A formu
 is a warning, and so ends the build.
 """
 
+import re
+
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -13,7 +15,9 @@ from sphinx.util.math import get_node_equation_number
 logger = logging.getLogger(__name__)
 
 # Commands that docutils does not know, by what means the same.
-SYNONYMS = {r"\dots": r"\ldots", r"\big\|": r"\|", r"\lVert": r"\|", r"\rVert": r"\|"}
+SYNONYMS = {r"\dots": r"\ldots", r"\big\|": r"\|"}
+# Browsers stretch bars over the whole line unless they are told not to. Parentheses docutils tells itself.
+BARS = re.compile('<mo(?: class="mathopen")?>([|‖∥])</mo>')
 
 
 def mathml(node, as_block):
@@ -22,10 +26,13 @@ def mathml(node, as_block):
     for command, known in SYNONYMS.items():
         tex = tex.replace(command, known)
     try:
-        return tex2mathml(tex, as_block=as_block)
+        markup = tex2mathml(tex, as_block=as_block)
     except MathError as error:
         logger.warning("the formula %r: %s", tex, error, location=node)
         return f"<code>{tex}</code>"
+    if r"\left" in tex:  # here they are meant to stretch
+        return markup
+    return BARS.sub(r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>', markup)
 
 
 def visit_inline(self, node):

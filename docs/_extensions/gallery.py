@@ -1,12 +1,13 @@
-"""The notebooks to download, in clean Markdown: sphinx-gallery leaves some reStructuredText in them.
+"""What sphinx-gallery leaves to do: notebooks in clean Markdown, and no word of compilers among the results.
 
-What it leaves are roles (:class:`~manifold_dl.SimCO`), names in double marks, and the raw HTML of folded
-answers. In a notebook an answer cannot fold over code cells, so a line in bold begins it instead.
+In its notebooks there remain roles (:class:`~manifold_dl.SimCO`), names in double marks, and the raw HTML of
+folded answers. In a notebook an answer cannot fold over code cells, so a line in bold begins it instead.
 """
 
 import json
 import re
 from pathlib import Path
+from zipfile import ZipFile
 
 RULES = [
     # The folded answer: a line in bold in the place of the fold.
@@ -47,8 +48,19 @@ def clean(path):
 
 
 def clean_all(app):
+    """All notebooks, and the archives that hold each of them together with its script."""
     for path in sorted((Path(app.srcdir) / "tutorials").glob("*.ipynb")):
         clean(path)
+        with ZipFile(path.with_suffix(".zip"), "w") as archive:
+            for file in (path, path.with_suffix(".py")):
+                archive.write(file, file.name)
+
+
+def without_compiler_notes(gallery_conf, script):
+    """Before a tutorial runs: what kernels say when they are compiled depends on the machine, not on it."""
+    from manifold_dl.kernels import compiled_parts
+
+    compiled_parts._SayOnce.said = True
 
 
 def setup(app):
