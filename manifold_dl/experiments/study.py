@@ -3,7 +3,8 @@
 An experiment is cut into parts (one draw of the signals, say), each measured by a pure function of the
 parameters, the part and the seed. So the numbers depend neither on how many processes share the parts nor
 on whether the run was interrupted. What is measured goes to a file of its own at once; when the last
-part is done, `NAME.csv`, `NAME.json`, `NAME.png` and `NAME.svg` take its place.
+part is done, `NAME.csv`, `NAME.json`, `NAME.png` and `NAME.svg` take its place; and `NAME.npz`, where there
+are pictures to show beside the numbers.
 """
 
 import json
@@ -16,6 +17,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
+
+import numpy as np
 
 from manifold_dl.experiments.tables import as_csv, read_csv
 from manifold_dl.plotting import style
@@ -40,6 +43,9 @@ class Study:
         From the columns of the table alone.
     alone : bool
         Whether times are measured, so that nothing else may run beside a part.
+    pictures : bool
+        Whether `measure` returns ``rows, pictures``, the latter a dict of name → 8-bit array, and `draw`
+        takes the pictures of all parts as a second argument.
     """
 
     name: str
@@ -50,6 +56,7 @@ class Study:
     measure: Callable = field(repr=False)
     draw: Callable = field(repr=False)
     alone: bool = False
+    pictures: bool = False
 
     def parameters(self, quick=False, trials=None):
         """The parameters of a run, in plain lists and numbers."""
@@ -95,13 +102,15 @@ def run(study, folder, *, parameters=None, seed=0, jobs=1, progress=None, force=
             file.truncate(0)
             _append(file, setting)
         measured = _measure_all(study, parameters, seed, [(i, parts[i]) for i in open_parts], jobs)
-        for i, rows, seconds in measured:
-            done[i] = rows, seconds
-            _append(file, {"part": i, "rows": rows, "seconds": seconds})
+        for i, found in measured:
+            done[i] = found
+            _append(file, {"part": i, **found})
             tell(len(done), len(parts))
-    rows = [row for i in range(len(parts)) for row in done[i][0]]
-    _write(csv, as_csv(rows))
-    measured_in = {"parts": len(parts), "seconds": round(sum(seconds for _, seconds in done.values()), 2)}
+    in_order = [done[i] for i in range(len(parts))]
+    _write(csv, as_csv([row for found in in_order for row in found["rows"]]))
+    if study.pictures:
+        _write_pictures(csv.with_suffix(".npz"), [found["pictures"] for found in in_order])
+    measured_in = {"parts": len(parts), "seconds": round(sum(found["seconds"] for found in in_order), 2)}
     facts = {**setting, "timings": measured_in, "versions": _versions()}
     _write(record, json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
     table = redraw(study, folder)
@@ -110,27 +119,33 @@ def run(study, folder, *, parameters=None, seed=0, jobs=1, progress=None, force=
 
 
 def redraw(study, folder):
-    """Draw the figure again, from the table alone."""
+    """Draw the figure again, from the table (and the pictures) alone."""
     path = folder / f"{study.name}.csv"
-    if not path.exists():
-        raise ValueError(f"there is no {path} to draw {study.name} from; run it without --plot-only first.")
-    import matplotlib
+    sources = [path, *([path.with_suffix(".npz")] if study.pictures else [])]
+    for source in sources:
+        if not source.exists():
+            raise ValueError(
+                f"there is no {source} to draw {study.name} from; run it without --plot-only first."
+            )
+    import matplotlib.pyplot
 
     table = read_csv(path)
+    pictures = [_read_pictures(source) for source in sources[1:]]
     with matplotlib.rc_context({"backend": "Agg"}), style():
-        figure = study.draw(table)
+        figure = study.draw(table, *pictures)
         for end, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
             part = path.with_name(f".{study.name}.part.{end}")
             figure.savefig(part, metadata=metadata)
             os.replace(part, path.with_suffix(f".{end}"))
+        matplotlib.pyplot.close(figure)
     return table
 
 
 def _measure_all(study, parameters, seed, parts, jobs):
-    """(index, rows, seconds) of every part, as they are finished."""
+    """Index and findings of every part, as they are finished."""
     if study.alone or jobs == 1 or len(parts) < 2:
         for i, part in parts:
-            yield i, *_measure(study.name, parameters, seed, part)
+            yield i, _measure(study.name, parameters, seed, part)
         return
     # Fresh processes, not forked ones: a fork would copy the state of threads that do not exist in it.
     context = multiprocessing.get_context("spawn")
@@ -138,7 +153,7 @@ def _measure_all(study, parameters, seed, parts, jobs):
     try:
         futures = {pool.submit(_measure, study.name, parameters, seed, part): i for i, part in parts}
         for future in as_completed(futures):
-            yield futures[future], *future.result()
+            yield futures[future], future.result()
     except BaseException:
         for process in list((pool._processes or {}).values()):
             process.terminate()
@@ -148,11 +163,15 @@ def _measure_all(study, parameters, seed, parts, jobs):
 
 
 def _measure(name, parameters, seed, part):
+    """What was found in a part, as it is kept in JSON."""
     from manifold_dl.experiments import find
 
-    begin = time.perf_counter()
-    rows = find(name).measure(parameters, seed, **part)
-    return _plain(rows), round(time.perf_counter() - begin, 3)
+    study, begin = find(name), time.perf_counter()
+    found = study.measure(parameters, seed, **part)
+    rows, pictures = found if study.pictures else (found, {})
+    seconds = round(time.perf_counter() - begin, 3)
+    pictures = {name: picture.tolist() for name, picture in pictures.items()}
+    return {"rows": _plain(rows), "seconds": seconds, **({"pictures": pictures} if study.pictures else {})}
 
 
 def _plain(rows):
@@ -160,7 +179,7 @@ def _plain(rows):
 
 
 def _read_journal(path, setting):
-    """The parts that are done, {index: (rows, seconds)}; a line that was cut off is done again."""
+    """The parts that are done, {index: findings}; a line that was cut off is done again."""
     if not path.exists():
         return {}
     lines = path.read_text(encoding="utf-8").split("\n")[:-1]
@@ -168,7 +187,7 @@ def _read_journal(path, setting):
         return {}
     _require_same(json.loads(lines[0]), setting, path)
     entries = [json.loads(line) for line in lines[1:]]
-    return {entry["part"]: (entry["rows"], entry["seconds"]) for entry in entries}
+    return {entry.pop("part"): entry for entry in entries}
 
 
 def _append(file, entry):
@@ -189,6 +208,21 @@ def _write(path, text):
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, encoding="utf-8", newline="\n")
     os.replace(part, path)
+
+
+def _write_pictures(path, pictures_of_parts):
+    pictures = {
+        name: np.array(picture, np.uint8) for part in pictures_of_parts for name, picture in part.items()
+    }
+    part = path.with_name(f".{path.name}.part")
+    with open(part, "wb") as file:
+        np.savez_compressed(file, **pictures)
+    os.replace(part, path)
+
+
+def _read_pictures(path):
+    with np.load(path, allow_pickle=False) as file:
+        return dict(file)
 
 
 def _versions():
