@@ -12,7 +12,6 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from pymanopt.optimizers import SteepestDescent
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -21,6 +20,7 @@ from skimage.metrics import peak_signal_noise_ratio
 from skimage.restoration import denoise_nl_means, denoise_wavelet
 
 import manifold_dl as mdl
+from manifold_dl.experiments.methods import paper_methods
 from manifold_dl.images import denoise, usual_gain
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -30,23 +30,12 @@ PICTURES, SIGMAS = ("camera", "coins", "astronaut"), (15, 25, 50)
 FEW, MANY, DRAWS = 1_000, 40_000, 10
 
 
-def one_step(mu):
-    """SimCO as in the paper: one steepest-descent step with golden section an iteration."""
-    optimizer = SteepestDescent(line_searcher=mdl.GoldenSection(), max_iterations=1, verbosity=0)
-    return mdl.SimCO(optimizer=optimizer, mu=mu)
-
-
 def stay(signals, dictionary, codes, **_):
     """No update at all: the cosines that everybody starts from."""
     return dictionary, codes
 
 
-LEARNED = {
-    "MOD": mdl.MOD(),
-    "K-SVD": mdl.KSVD(),
-    "primitive SimCO": one_step(0.0),
-    "regularized SimCO": one_step(0.05),
-}
+LEARNED = paper_methods(mu=0.05, threads=None)
 OURS = "ours", "ours, forward selection"
 REFERENCES = "wavelet (scikit-image)", "non-local means (scikit-image)"
 

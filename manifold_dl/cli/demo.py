@@ -87,21 +87,10 @@ def demo(
 
 
 def _methods():
-    from pymanopt.optimizers import SteepestDescent
+    from manifold_dl.experiments.methods import paper_methods
 
-    from manifold_dl.line_search import GoldenSection
-    from manifold_dl.updates import KSVD, MOD, SimCO
-
-    def golden():
-        return SteepestDescent(line_searcher=GoldenSection(), max_iterations=1)
-
-    return {
-        "MOD": {**PAPER, "update": MOD()},
-        "K-SVD": {**PAPER, "update": KSVD()},
-        "SimCO, primitive": {**PAPER, "update": SimCO(golden(), mu=0.0)},
-        "SimCO, regularized": {**PAPER, "update": SimCO(golden(), mu=0.05)},
-        "ours, 40,000 patches": {},
-    }
+    rules = paper_methods(mu=0.05, threads=None)
+    return {name: {**PAPER, "update": rule} for name, rule in rules.items()} | {"ours, 40,000 patches": {}}
 
 
 def _show(rows, out, seconds):

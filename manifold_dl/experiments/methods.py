@@ -16,10 +16,10 @@ from manifold_dl.updates import KSVD, MOD, SimCO
 PAPER = ("MOD", "K-SVD", "primitive SimCO", "regularized SimCO")
 
 
-def paper_methods(mu):
+def paper_methods(mu, threads=1):
     """The four update rules of the paper, by name; `mu` is the ridge of the regularized one."""
-    rules = MOD(), KSVD(threads=1), SimCO(one_step(), mu=0.0, threads=1), SimCO(one_step(), mu=mu, threads=1)
-    return dict(zip(PAPER, rules, strict=True))
+    simco = [SimCO(one_step(), mu=ridge, threads=threads) for ridge in (0.0, mu)]
+    return dict(zip(PAPER, (MOD(), KSVD(threads=threads), *simco), strict=True))
 
 
 def one_step():
