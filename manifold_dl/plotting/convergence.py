@@ -71,6 +71,8 @@ def plot_convergence(run, ax=None, label=None, *, x="iterations", y=None, minimu
     abscissae, x_label = _abscissae(columns, x, len(values), begins)
     values = np.where(values > minimum, values - minimum, np.nan)
 
+    from matplotlib import rcParams
+
     ax = as_axes(ax)
     looks = {"marker": "o", "markersize": 3.5} | line
     if len(values) > 40:  # a marker now and then tells the lines apart; one at every point hides them
@@ -79,7 +81,8 @@ def plot_convergence(run, ax=None, label=None, *, x="iterations", y=None, minimu
     ax.set_yscale("log")
     ax.set_xlabel(x_label)
     ax.set_ylabel(_LABELS.get(name, name) + (" − minimum" if minimum else ""))
-    ax.grid(True, alpha=0.3)
+    if not rcParams["axes.grid"]:
+        ax.grid(True, alpha=0.3)
     if label:
         ax.legend()
     return ax
