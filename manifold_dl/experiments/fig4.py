@@ -34,7 +34,7 @@ NOISY, START = "noisy", "cosines, not learned"
 
 def parts(parameters):
     """The draws of the noise; without scikit-image there is no picture to begin with."""
-    _scikit_image()
+    scikit_image()
     return [{"trial": trial} for trial in range(parameters["trials"])]
 
 
@@ -56,7 +56,7 @@ def measure(parameters, seed, trial):
 def noisy_picture(parameters, seed, trial):
     """The clean picture, with 255 for white, and the noisy one."""
     top, left, size = parameters["crop"]
-    clean = getattr(_scikit_image().data, parameters["picture"])()[top : top + size, left : left + size]
+    clean = getattr(scikit_image().data, parameters["picture"])()[top : top + size, left : left + size]
     noise = np.random.default_rng([trial, parameters["sigma"], seed]).standard_normal(clean.shape)
     return clean.astype(float), clean + parameters["sigma"] * noise
 
@@ -88,7 +88,8 @@ def _piece(picture, parameters):
     return np.clip(np.rint(picture[row : row + size, column : column + size]), 0, 255).astype(np.uint8)
 
 
-def _scikit_image():
+def scikit_image():
+    """The package with the pictures, or the sentence that the command line says without it."""
     try:
         import skimage.data
     except ModuleNotFoundError as error:

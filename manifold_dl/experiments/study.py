@@ -19,6 +19,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from manifold_dl.experiments.tables import as_csv, read_csv
 from manifold_dl.plotting import style
@@ -167,7 +168,8 @@ def _measure(name, parameters, seed, part):
     from manifold_dl.experiments import find
 
     study, begin = find(name), time.perf_counter()
-    found = study.measure(parameters, seed, **part)
+    with threadpool_limits(1):  # BLAS would use every processor in every process, and round differently
+        found = study.measure(parameters, seed, **part)
     rows, pictures = found if study.pictures else (found, {})
     seconds = round(time.perf_counter() - begin, 3)
     pictures = {name: picture.tolist() for name, picture in pictures.items()}

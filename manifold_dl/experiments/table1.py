@@ -1,0 +1,183 @@
+"""Table I: running times of Figures 2 to 4, as ratios to MOD in the same run, beside the paper's.
+
+Machines and languages have changed, so the paper's seconds say little today; ratios within one run do. Each
+method runs the loop of its figure on one thread: updates with the true support (Figure 2), learning with OMP
+(Figure 3), and the learning part of denoising (Figure 4). The methods take turns, so that a disturbance
+meets all of them, after a turn to warm up, so that compiling is not timed.
+"""
+
+import time
+from functools import partial
+
+import numpy as np
+
+from manifold_dl.coders import OMP
+from manifold_dl.experiments import fig2, fig3, fig4
+from manifold_dl.experiments.methods import (
+    PAPER,
+    draw_signals,
+    in_equal_shares,
+    paper_methods,
+    update_with_true_support,
+)
+from manifold_dl.experiments.study import Study
+from manifold_dl.experiments.tables import in_order, select
+from manifold_dl.images import denoise
+from manifold_dl.learn import learn_dictionary
+from manifold_dl.plotting import method_style
+
+IN_PAPER = {  # seconds, in the order of PAPER
+    "fig2a": (2.4e4, 2.0e5, 5.1e4, 4.0e4),
+    "fig2b": (2.3e4, 1.9e5, 5.0e4, 4.0e4),
+    "fig3": (1.5e4, 3.7e4, 3.1e4, 3.1e4),
+    "fig4": (1.42, 29.43, 2.63, 2.72),
+}
+TITLES = {
+    "fig2a": "Figure 2(a)\nupdates, no noise",
+    "fig2b": "Figure 2(b)\nupdates, 20 dB",
+    "fig3": "Figure 3\nlearning with OMP",
+    "fig4": "Figure 4\nlearning from a picture",
+}
+
+# What is different from the parameters of the figures themselves.
+SETTING = {"figures": {"fig2a": {}, "fig2b": {}, "fig3": {"signals": [500]}, "fig4": {}}, "repeats": 5}
+FEWER = {"signals": [60, 200], "iterations": 40}
+QUICK = {
+    "figures": {
+        "fig2a": FEWER,
+        "fig2b": FEWER,
+        "fig3": {"signals": [500], "iterations": 20},
+        "fig4": {"crop": [80, 190, 128], "iterations": 4},
+    },
+    "repeats": 3,
+}
+
+
+def parts(parameters):
+    fig4.scikit_image()
+    return [{"figure": figure} for figure in parameters["figures"]]
+
+
+def measure(parameters, seed, figure):
+    """Milliseconds of an iteration for each method and turn, and the ratio to MOD's in the same turn."""
+    study, loops = {
+        "fig2a": (fig2.fig2a, _update_loops),
+        "fig2b": (fig2.fig2b, _update_loops),
+        "fig3": (fig3.fig3, _learning_loops),
+        "fig4": (fig4.fig4, _denoising_loops),
+    }[figure]
+    setting = {**study.parameters(), **parameters["figures"][figure]}
+    iterations = setting["iterations"] * len(setting.get("signals", [1]))
+    seconds_of = loops(setting, seed)
+    in_paper = dict(zip(PAPER, IN_PAPER[figure], strict=True))
+    rows = []
+    for turn in range(-1, parameters["repeats"]):  # the turn before the first is not counted
+        seconds = {method: seconds_of[method]() for method in PAPER}
+        rows += [
+            {
+                "figure": figure,
+                "method": method,
+                "turn": turn,
+                "milliseconds": 1e3 * seconds[method] / iterations,
+                "ratio": seconds[method] / seconds["MOD"],
+                "paper_seconds": in_paper[method],
+                "paper_ratio": in_paper[method] / in_paper["MOD"],
+            }
+            for method in PAPER
+            if turn >= 0
+        ]
+    return rows
+
+
+def _update_loops(setting, seed):
+    """Figure 2: the whole run for each number of signals, one draw each."""
+    (m, d), sparsity, iterations = setting["shape"], setting["sparsity"], setting["iterations"]
+    draws = [draw_signals(m, d, n, sparsity, seed, n, snr_db=setting["snr_db"]) for n in setting["signals"]]
+
+    def loop(update):
+        for _, X, Y, start in draws:
+            update_with_true_support(update, Y, X.astype(bool), start, iterations)
+
+    rules = paper_methods(in_equal_shares(setting["ridges"], iterations))
+    return {method: partial(_timed, loop, rule) for method, rule in rules.items()}
+
+
+def _learning_loops(setting, seed):
+    """Figure 3: the same with OMP instead of the true support."""
+    (m, d), sparsity = setting["shape"], setting["sparsity"]
+    draws = [draw_signals(m, d, n, sparsity, seed, n) for n in setting["signals"]]
+    options = {
+        "coder": OMP(sparsity=sparsity),
+        "max_iter": setting["iterations"],
+        "tol": 0.0,
+        "replace": None,
+    }
+
+    def loop(update):
+        for _, _, Y, start in draws:
+            learn_dictionary(Y, d, update=update, init=start, threads=1, **options)
+
+    return {
+        method: partial(_timed, loop, rule) for method, rule in paper_methods(fig3.two_step(setting)).items()
+    }
+
+
+def _denoising_loops(setting, seed):
+    """Figure 4: only the learning counts, so the picture is rebuilt from the patches in its corners."""
+    _, noisy = fig4.noisy_picture(setting, seed, trial=0)
+
+    def seconds(settings):
+        options = {"stride": len(noisy), "rng": seed, "threads": 1}
+        return denoise(noisy, setting["sigma"], **options, **settings).seconds_learning
+
+    return {method: partial(seconds, settings) for method, settings in fig4.learning(setting).items()}
+
+
+def _timed(loop, update):
+    begin = time.perf_counter()
+    loop(update)
+    return time.perf_counter() - begin
+
+
+def draw(table):
+    """The ratios to MOD, the median of the turns beside the paper's."""
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    figures = in_order(table["figure"])
+    methods = [method for method in in_order(table["method"]) if method != "MOD"]
+    figure, ax = plt.subplots(figsize=(8.6, 4.4))
+    ax.axhline(1, color=method_style("MOD")["color"], linewidth=1.2, linestyle=":", label="MOD", zorder=1)
+    for i, method in enumerate(methods):
+        looks = method_style(method) | {"linestyle": "none", "markersize": 9, "markeredgewidth": 1.4}
+        x = np.arange(len(figures)) + 0.26 * (i - (len(methods) - 1) / 2)
+        mine = [select(table, figure=name, method=method) for name in figures]
+        ours = [np.median(rows["ratio"]) for rows in mine]
+        paper = [rows["paper_ratio"][0] for rows in mine]
+        ax.vlines(x, ours, paper, color=looks["color"], linewidth=1, alpha=0.6, zorder=1)
+        ax.plot(x, ours, **looks, label=method)
+        ax.plot(x, paper, **(looks | {"markerfacecolor": "white"}))
+        for place, value in zip(x, ours, strict=True):
+            beside = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "fontsize": 7.5}
+            ax.annotate(f"{value:.2g}", (place, value), **beside)
+    ax.set_xticks(range(len(figures)), labels=[TITLES[name] for name in figures])
+    ax.set(yscale="log", ylabel="running time, MOD = 1", xlim=(-0.5, len(figures) - 0.5))
+    ax.set_title("Filled: measured here. Hollow: in the paper")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.grid(False, axis="x")
+    figure.legend(loc="outside lower center", ncols=4)
+    return figure
+
+
+table1 = Study(
+    name="table1",
+    title="Running times as ratios to MOD",
+    full=SETTING,
+    quick=QUICK,
+    parts=parts,
+    measure=measure,
+    draw=draw,
+    alone=True,
+)
