@@ -1,6 +1,7 @@
-"""The Python blocks of README.md and docs/*.md run, in order, so that no page can go stale."""
+"""The Python blocks of README.md and of all pages in docs run, in order, so that no page can go stale."""
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -8,35 +9,47 @@ import matplotlib
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FENCE = re.compile(r"^ *(?P<marks>`{3,})(?P<language>[\w+-]*) *$")
+BUILT = {"_build", "tutorials", "generated"}  # what `make docs` leaves
+DOCS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if not BUILT & set(page.parts)]
+PAGES = [ROOT / "README.md", *DOCS]
+FENCE = re.compile(r"^ *(?P<marks>`{3,})(?P<language>[\w+{}-]*)[ \w./]*$")
+NEEDS = re.compile(r"<!-- needs: (?P<package>\w+) -->")
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 
 
 def blocks(text, language="python"):
     """(line number, code) of every fenced block in a language.
 
+    A comment ``<!-- needs: package -->`` in the line before leaves a block out where that is not installed:
+    the pages for those who come from other packages show their code, too.
+
     Examples
     --------
     >>> blocks("Try:\\n```python\\nx = 1\\n```\\n")
     [(3, 'x = 1\\n')]
+    >>> blocks("<!-- needs: no_such_package -->\\n```python\\nimport no_such_package\\n```\\n")
+    []
     """
-    found, fence, code = [], None, []
+    found, fence, code, before = [], None, [], ""
     for number, line in enumerate(text.splitlines(), start=1):
         match = FENCE.match(line)
         if fence is None and match:
-            fence, code = (number, match), []
+            fence, code = (number, match, NEEDS.search(before)), []
         elif fence is not None and line.strip() == fence[1]["marks"]:
-            if fence[1]["language"] == language:
+            missing = fence[2] and find_spec(fence[2]["package"]) is None
+            if fence[1]["language"] == language and not missing:
                 found.append((fence[0] + 1, "".join(f"{row}\n" for row in code)))
             fence = None
         elif fence is not None:
             code.append(line)
+        before = line
     assert fence is None, f"the block that begins in line {fence[0]} is never closed"
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@each_page
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a page may save what it learned
     matplotlib.use("Agg")
@@ -46,7 +59,7 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
         exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@each_page
 def test_links_to_files_lead_somewhere(page):
     targets = [match["target"].split("#")[0] for match in LINK.finditer(page.read_text(encoding="utf-8"))]
     files = [target for target in targets if target and "://" not in target and ":" not in target]
@@ -54,13 +67,20 @@ def test_links_to_files_lead_somewhere(page):
     assert not missing, f"{page.name} links to {missing}"
 
 
-def test_mathematics_and_design_are_executed():
-    """The extraction finds the blocks at all."""
-    for name in ("mathematics.md", "design.md", "index.md"):
+def test_pages_are_found_and_their_blocks_too():
+    """The extraction finds what it is there for."""
+    names = {page.relative_to(ROOT).as_posix() for page in PAGES}
+    assert {
+        "docs/index.md",
+        "docs/mathematics.md",
+        "docs/extending/coder.md",
+        "docs/coming_from/ksvd.md",
+    } <= names
+    for name in ("index.md", "mathematics.md", "design.md", "extending/coder.md", "coming_from/manopt.md"):
         assert blocks((ROOT / "docs" / name).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@each_page
 def test_names_in_code_marks_exist(page):
     for name in re.findall(r"`(?:mdl|manifold_dl)\.([\w.]+)`", page.read_text(encoding="utf-8")):
         # Modules that the package does not import by itself are reached by their full name.

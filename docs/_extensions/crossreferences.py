@@ -33,7 +33,8 @@ MORE_NAMES = [
 ]
 
 NAME = re.compile(r"(?:(?:mdl|manifold_dl)\.)?(?P<name>[A-Za-z]\w*(?:\.\w+)*)(?:\(\))?")
-FILE_LINK = re.compile(r"\]\((?P<up>(?:\.\./)+)tutorials/(?P<tutorial>\d\d_\w+)\.py\)")
+TUTORIAL = re.compile(r"\]\((?:\.\./)+tutorials/(?P<name>\d\d_\w+)\.py\)")
+TUTORIALS = re.compile(r"\]\((?:\.\./)+tutorials/?\)")
 
 
 @cache
@@ -107,7 +108,8 @@ def _is_linked(node):
 
 def link_to_pages(app, docname, source):
     """Links of Markdown pages to the files of tutorials become links to their pages."""
-    source[0] = FILE_LINK.sub(r"](/tutorials/\g<tutorial>.rst)", source[0])
+    source[0] = TUTORIAL.sub(r"](/tutorials/\g<name>.rst)", source[0])
+    source[0] = TUTORIALS.sub("](/tutorials/index.rst)", source[0])
 
 
 def resolve_alias(app, env, node, content):
