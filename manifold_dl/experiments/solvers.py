@@ -50,7 +50,8 @@ BOTTOM = 1e-12  # of the way down; what is left farther below is soon rounding
 
 def optimizers(iterations, threshold):
     """The solvers by name; they stop at a gradient of norm `threshold`."""
-    limits = {"max_iterations": iterations, "min_gradient_norm": threshold, "min_step_size": 0.0}
+    # A search that finds nothing better returns a step of 0, and then there is no point in going on.
+    limits = {"max_iterations": iterations, "min_gradient_norm": threshold, "min_step_size": 1e-15}
     limits |= {"max_time": float("inf"), "verbosity": 0}
     one_less = limits | {"max_iterations": iterations + 1}  # Pymanopt's stops a step before
     rules = (
