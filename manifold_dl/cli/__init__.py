@@ -18,6 +18,7 @@ from manifold_dl.cli.encode import encode
 from manifold_dl.cli.info import info
 from manifold_dl.cli.learn import learn
 from manifold_dl.cli.recover import recover
+from manifold_dl.cli.reproduce import reproduce
 from manifold_dl.cli.shared import PROGRAM, guarded, say
 
 app = typer.Typer(
@@ -27,7 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-for command in (demo, denoise, learn, encode, recover, info):
+for command in (demo, denoise, learn, encode, recover, reproduce, info):
     paragraphs = inspect.getdoc(command).split("\n\n")  # as long as the terminal is wide, not as the source
     app.command(help="\n\n".join(" ".join(lines.split()) for lines in paragraphs))(guarded(command))
 

@@ -16,13 +16,21 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from manifold_dl.experiments.tables import as_csv, read_csv
 from manifold_dl.plotting import style
+
+
+class Claim(NamedTuple):
+    """A sentence about the results, what was measured, and whether that bears it out."""
+
+    says: str
+    measured: str
+    holds: bool
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,8 @@ class Study:
         A pure function; the rows are dicts with the same keys throughout.
     draw : callable table → figure
         From the columns of the table alone.
+    claims : callable table → list of `Claim`
+        What the paper says, or we say, and whether the table bears it out.
     alone : bool
         Whether times are measured, so that nothing else may run beside a part.
     pictures : bool
@@ -56,6 +66,7 @@ class Study:
     parts: Callable
     measure: Callable = field(repr=False)
     draw: Callable = field(repr=False)
+    claims: Callable = field(repr=False, default=lambda table: [])
     alone: bool = False
     pictures: bool = False
 
@@ -98,14 +109,15 @@ def run(study, folder, *, parameters=None, seed=0, jobs=1, progress=None, force=
     open_parts = [i for i in range(len(parts)) if i not in done]
     tell = progress or (lambda done, total: None)
     tell(len(done), len(parts))
+    # Written anew from what could be read, so that nothing is appended to half a line.
+    kept = [setting, *({"part": i, **found} for i, found in done.items())]
+    _write(journal, "".join(json.dumps(entry) + "\n" for entry in kept))
     with open(journal, "a", encoding="utf-8") as file:
-        if not done:
-            file.truncate(0)
-            _append(file, setting)
         measured = _measure_all(study, parameters, seed, [(i, parts[i]) for i in open_parts], jobs)
         for i, found in measured:
             done[i] = found
-            _append(file, {"part": i, **found})
+            file.write(json.dumps({"part": i, **found}) + "\n")
+            file.flush()
             tell(len(done), len(parts))
     in_order = [done[i] for i in range(len(parts))]
     _write(csv, as_csv([row for found in in_order for row in found["rows"]]))
@@ -190,11 +202,6 @@ def _read_journal(path, setting):
     _require_same(json.loads(lines[0]), setting, path)
     entries = [json.loads(line) for line in lines[1:]]
     return {entry.pop("part"): entry for entry in entries}
-
-
-def _append(file, entry):
-    file.write(json.dumps(entry) + "\n")
-    file.flush()
 
 
 def _require_same(found, setting, path):

@@ -47,6 +47,22 @@ def select(table, **wanted):
     return {name: column[keep] for name, column in table.items()}
 
 
+def means(table, column, by="n"):
+    """{method: {n: mean}} of one column.
+
+    Examples
+    --------
+    >>> table = {"method": np.array(["MOD", "MOD"]), "n": np.array([60, 60]), "error": np.array([1.0, 3.0])}
+    >>> means(table, "error")
+    {'MOD': {60: 2.0}}
+    """
+    found = {}
+    for method in in_order(table["method"]):
+        mine = select(table, method=method)
+        found[method] = {n: float(np.mean(select(mine, **{by: n})[column])) for n in in_order(mine[by])}
+    return found
+
+
 def in_order(column):
     """The different values of a column in the order in which they appear."""
     return list(dict.fromkeys(column.tolist()))
