@@ -52,29 +52,18 @@ def reproduce(
         raise ValueError(f"{folder} is a file; name a folder with --out.")
     if not plot_only:
         folder.mkdir(parents=True, exist_ok=True)
-    jobs = (
-        jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count()
-    )
+    jobs = jobs or os.cpu_count() or 1
     results = []
     with Bars(quiet or as_json) as bars, needs_images():
         lines = {study.name: bars.bar(study.name.ljust(8), "waiting") for study in studies}
         for study in studies:
             bar = lines[study.name]
+            arguments = {"parameters": settings[study.name], "seed": seed, "jobs": jobs, "force": force}
             try:
                 if plot_only:
                     table = redraw(study, folder)
                 else:
-                    table = run(
-                        study,
-                        folder,
-                        parameters=settings[study.name],
-                        seed=seed,
-                        jobs=jobs,
-                        progress=lambda done, total, bar=bar, study=study: bar.count(
-                            done, total, study.title
-                        ),
-                        force=force,
-                    )
+                    table = run(study, folder, progress=partial(bar.count, note=study.title), **arguments)
             except (KeyboardInterrupt, Stopped):
                 say(f"stopped; what was measured is in {folder}, and the same command goes on from there.")
                 raise typer.Exit(130) from None
