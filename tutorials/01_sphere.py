@@ -19,7 +19,7 @@ You need to know NumPy, and nothing about manifolds.
 # :math:`y_j` to the line is :math:`\|y_j\|^2 - (x^\top y_j)^2`, by Pythagoras, and so we look for the
 # direction that makes the sum
 #
-# .. math:: f(x) = \sum_j \left( \|y_j\|^2 - (x^\top y_j)^2 \right) = \|Y\|^2 - \|Y^\top x\|^2, \;\; \|x\| = 1
+# .. math:: f(x) = \sum_j [\, \|y_j\|^2 - (x^\top y_j)^2 \,] = \|Y\|^2 - \|Y^\top x\|^2, \;\; \|x\| = 1
 #
 # as small as it can be. The points are the columns of :math:`Y`. We scale them so that :math:`\|Y\|^2 = 1`:
 # then :math:`f(x)` is the share of the cloud that the line does *not* explain.

@@ -67,7 +67,7 @@ def plot_recovery(table, ax=None, bound=None):
         ax.set_xlim(min(left, bound - 0.06 * (right - bound)), right)
     # Beside the axes: inside there are curves wherever one looks. Without the bars, which say nothing there.
     lines, names = ax.get_legend_handles_labels()
-    lines = [line.lines[0] for line in lines]
+    lines = [getattr(line, "lines", [line])[0] for line in lines]
     ax.legend(lines, names, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=3)
     return ax
 
