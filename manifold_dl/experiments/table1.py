@@ -20,7 +20,7 @@ from manifold_dl.experiments.methods import (
     paper_methods,
     update_with_true_support,
 )
-from manifold_dl.experiments.study import Study
+from manifold_dl.experiments.study import Claim, Study
 from manifold_dl.experiments.tables import in_order, select
 from manifold_dl.images import denoise
 from manifold_dl.learn import learn_dictionary
@@ -171,6 +171,22 @@ def draw(table):
     return figure
 
 
+def claims(table):
+    """Section VI-D: SimCO is faster than K-SVD and slower than MOD."""
+    made = []
+    for figure in in_order(table["figure"]):
+        ratio = {}
+        for method in PAPER:
+            ratio[method] = float(np.median(select(table, figure=figure, method=method)["ratio"]))
+        ksvd, simco = ratio["K-SVD"], [ratio[method] for method in PAPER[2:]]
+        told = ", ".join(f"{method} {ratio[method]:.2g}" for method in PAPER[1:])
+        made += [
+            Claim(f"{figure}: SimCO is faster than K-SVD", f"times of MOD: {told}", max(simco) < ksvd),
+            Claim(f"{figure}: SimCO is slower than MOD", f"times of MOD: {told}", min(simco) > 1),
+        ]
+    return made
+
+
 table1 = Study(
     name="table1",
     title="Running times as ratios to MOD",
@@ -179,5 +195,6 @@ table1 = Study(
     parts=parts,
     measure=measure,
     draw=draw,
+    claims=claims,
     alone=True,
 )
