@@ -154,7 +154,7 @@ def claims(table):
         ),
         Claim(
             "the largest gain is that of regularized SimCO",
-            f"on average {lead:+.3f} dB beside the best of the others; in {best} of {len(ours)} draws of the noise",
+            f"on average {lead:+.3f} dB beside the best of the others; in {best} of {len(ours)} draws",
             bool(lead > 0),
         ),
     ]

@@ -26,6 +26,8 @@ _METHODS = {
     "SimCO, CG": (BLUE, "o", "-"),
     "SimCO, L-BFGS": (WINE, "X", (0, (3, 1))),
     "SimCO, trust region": (VERMILION, "*", "-"),
+    "SimCO, trust region, up to 5 starts": (PURPLE, "P", (0, (2, 1))),
+    "true dictionary": (GREY, "o", (0, (1, 3))),
     # Optimizers by themselves are SimCO with these optimizers, and look the same; see _SAME.
     "golden section": (ORANGE, "p", DASHES),
     "Armijo": (GREEN, "<", DASH_DOTS),
