@@ -72,6 +72,9 @@ def free_directions(D, X, Y):
     return vectors[:, eigenvalues < 1e-10 * eigenvalues[-1]]
 
 
+# %%
+# Five draws for every number of signals, and the count beside them:
+
 numbers = [2, 5, 8, 11, 13, 14, 15, 16, 18, 20, 24, 30]
 draws = 5
 left_free = {n: [free_directions(*draw(n, seed)).shape[1] for seed in range(draws)] for n in numbers}
@@ -136,6 +139,10 @@ leaning, towards = int(np.argmax(moved)), int(np.argmax(unnoticed_leanings(X.toa
 users, users_of_other = (np.flatnonzero(X.toarray()[k]) for k in (leaning, towards))
 print(f"only atom {leaning} moves; its users are the signals {users}")
 print(f"it leans towards atom {towards}, whose users are {users_of_other}")
+
+# %%
+# On the left, how far each atom moves in the free direction. On the right the support, with the users of
+# that atom framed.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[1, 2.2], sharey=True)
 left.barh(range(d), moved, color=[VERMILION if i == leaning else GREY for i in range(d)])
