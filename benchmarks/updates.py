@@ -12,6 +12,7 @@ does not decide.
 
 import argparse
 import time
+from contextlib import suppress
 
 import numpy as np
 import scipy.sparse
@@ -112,15 +113,15 @@ def small_stages(repeats):
     console.print(table)
 
 
-def synthetic_problem(m, d, n, sparsity, mu):
+def synthetic_problem(m, d, n, sparsity, mu, draw):
     """Noisy signals with the true support, from a random dictionary."""
-    _, X, Y = synthetic(m, d, n, sparsity, snr_db=20, rng=0)
-    return Y, Spheres(m, d).random_point(1), X, mu
+    _, X, Y = synthetic(m, d, n, sparsity, snr_db=20, rng=draw)
+    return Y, Spheres(m, d).random_point(draw + 1), X, mu
 
 
-def picture_problem(n, mu):
+def picture_problem(n, mu, draw):
     """Mean-free 8×8 patches of a photograph, coded by OMP in random patches of it."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(draw)
     grey = load_sample_image("china.jpg").mean(axis=2)
     windows = np.lib.stride_tricks.sliding_window_view(grey, (8, 8)).reshape(-1, 64)
     patches = windows[rng.choice(len(windows), n + 256, replace=False)].T
@@ -130,30 +131,39 @@ def picture_problem(n, mu):
     return Y, D, scipy.sparse.csc_array(orthogonal_mp_gram(D.T @ D, D.T @ Y, n_nonzero_coefs=5)), mu
 
 
-def optimizers(max_time):
-    limits = {"max_time": max_time, "max_iterations": 10**6, "min_gradient_norm": 1e-6, "verbosity": 0}
+def optimizers():
+    # What does not arrive in so many steps has gone to another minimum, or is out of the race.
+    limits = {"max_iterations": 300, "max_time": np.inf, "min_gradient_norm": 1e-6, "verbosity": 0}
     return {
         "SteepestDescent + GoldenSection": SteepestDescent(line_searcher=GoldenSection(), **limits),
         "SteepestDescent + GeodesicSearch": SteepestDescent(line_searcher=GeodesicSearch(), **limits),
         "ConjugateGradient + GeodesicSearch": ConjugateGradient(line_searcher=GeodesicSearch(), **limits),
         "LBFGS": LBFGS(**limits),
         "TrustRegions": TrustRegions(**limits),
+        "TrustRegions(kappa=0.3)": TrustRegions(kappa=0.3, **limits),
     }
+
+
+class Finished(Exception):
+    """The objective is as low as it needs to be."""
 
 
 class Stopwatch(list):
     """The record of a problem by the clock of the processor: the objective at every accepted point."""
 
-    def __init__(self, Y, D, X, mu, optimizer):
+    def __init__(self, Y, D, X, mu, optimizer, finish=-np.inf):
         problem = Stage(Y, D, X).problem(np.arange(D.shape[1]), mu, SimCO(mu=mu, threads=1))
-        problem.record = self
+        problem.record, self.finish = self, finish
         self.start = time.process_time()
-        optimizer.run(problem, initial_point=D)
+        with suppress(Finished):
+            optimizer.run(problem, initial_point=D)
         self.values = np.array([iterate.value for iterate in self])
         self.seconds = np.array([iterate.seconds for iterate in self])
 
     def append(self, iterate):
         super().append(iterate._replace(seconds=time.process_time() - self.start))
+        if iterate.value <= self.finish:
+            raise Finished
 
     def reaches(self, value):
         """When the objective first was at or below `value`; inf if never."""
@@ -161,42 +171,70 @@ class Stopwatch(list):
         return self.seconds[below[0]] if len(below) else np.inf
 
 
-def race(title, data, max_time, repeats=3):
-    """Seconds until 10, 1 and 0.1 % of the descent are left, to the best value that all of them reach."""
-    shares = (0.1, 0.01, 0.001)
-    runs = {}
-    for _ in track(range(repeats), description=title, console=console, transient=True):
-        for name, optimizer in optimizers(max_time).items():
-            runs.setdefault(name, []).append(Stopwatch(*data, optimizer))
-    start = runs["TrustRegions"][0].values[0]
-    lowest = max(run.values.min() for all_runs in runs.values() for run in all_runs)
+SHARES = (0.1, 0.01, 0.001)  # of the descent that is left
 
-    table = Table(title=title, title_justify="left")
+
+def times_of(data, repeats):
+    """For every optimizer the seconds until 10, 1 and 0.1 % are left: the shortest of `repeats` turns."""
+    values = Stopwatch(*data, optimizers()["TrustRegions"]).values
+    targets = [values[-1] + share * (values[0] - values[-1]) for share in SHARES]
+    best = {name: np.full(len(SHARES), np.inf) for name in optimizers()}
+    for _ in range(repeats):
+        for name, optimizer in optimizers().items():
+            run = Stopwatch(*data, optimizer, finish=targets[-1])
+            best[name] = np.minimum(best[name], [run.reaches(target) for target in targets])
+    return best
+
+
+def race(title, make_problem, draws, repeats):
+    """The milliseconds of every optimizer, geometric means over draws: a table, and those to 1 %."""
+    draws = track(range(draws), description=title, console=console, transient=True)
+    results = [times_of(make_problem(draw), repeats) for draw in draws]
+    means = {name: 1e3 * geometric_mean([result[name] for result in results]) for name in results[0]}
+    table = Table(title=f"{title}: milliseconds until a share of the descent is left", title_justify="left")
     table.add_column("optimizer")
-    for share in shares:
-        table.add_column(f"seconds to {100 * share:g} %", justify="right")
-    table.add_column("best objective", justify="right")
-    for name, all_runs in runs.items():
-        targets = [lowest + share * (start - lowest) for share in shares]
-        times = [min(run.reaches(target) for run in all_runs) for target in targets]
-        best = min(run.values.min() for run in all_runs)
-        table.add_row(name, *(f"{seconds:.3f}" for seconds in times), f"{best:.6f}")
+    for share in SHARES:
+        table.add_column(f"{100 * share:g} %", justify="right")
+    for name, mean in means.items():
+        table.add_row(name, *(f"{milliseconds:.1f}" for milliseconds in mean))
     console.print(table)
+    return {name: mean[1] for name, mean in means.items()}
+
+
+def geometric_mean(rows):
+    return np.exp(np.mean(np.log(rows), axis=0))
+
+
+def races(few, draws, repeats):
+    n = 10_000 // few, 5_000 // few
+    problems = {
+        "16×32, n = 300, synthetic": lambda draw: synthetic_problem(16, 32, 300, 4, 0.01, draw),
+        f"64×256, n = {n[0]:,}, synthetic": lambda draw: synthetic_problem(64, 256, n[0], 5, 0.1, draw),
+        f"64×256, n = {n[1]:,}, patches": lambda draw: picture_problem(n[1], 0.1, draw),
+    }
+    to_one_percent = [race(title, problem, draws, repeats) for title, problem in problems.items()]
+    table = Table(title="All of them: milliseconds to 1 %", title_justify="left")
+    for column in ("optimizer", *problems, "geometric mean"):
+        table.add_column(column, justify="left" if column == "optimizer" else "right")
+    means = {}
+    for name in to_one_percent[0]:
+        row = [result[name] for result in to_one_percent]
+        means[name] = float(geometric_mean(row))
+        table.add_row(name, *(f"{milliseconds:.1f}" for milliseconds in (*row, means[name])))
+    console.print(table)
+    console.print(f"The winner: {min(means, key=means.get)}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the signals, one repeat")
-    quick = parser.parse_args().quick
-    few, repeats = (10, 1) if quick else (1, 3)
-    stages(65_000 // few, repeats)
-    small_stages(repeats)
-    race("Synthetic, 16×32, S = 4, n = 300, μ = 0.01", synthetic_problem(16, 32, 300, 4, 0.01), 2, repeats)
-    n = 10_000 // few
-    title = f"Synthetic, 64×256, S = 5, n = {n:,}, μ = 0.1"
-    race(title, synthetic_problem(64, 256, n, 5, 0.1), 20 / few, repeats)
-    n = 5_000 // few
-    race(f"Picture patches, 64×256, S = 5, n = {n:,}, μ = 0.1", picture_problem(n, 0.1), 20 / few, repeats)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the signals, one draw, one repeat")
+    parser.add_argument("--only", choices=["stages", "race"], help="one of the two parts")
+    options = parser.parse_args()
+    few, draws, repeats = (10, 1, 1) if options.quick else (1, 3, 3)
+    if options.only != "race":
+        stages(65_000 // few, repeats)
+    if options.only != "stages":
+        races(few, draws, repeats)
 
 
 if __name__ == "__main__":
