@@ -71,6 +71,9 @@ for _ in range(turns):
     angles.append(best_angle(codes[-1]))
     codes.append(best_code(angles[-1]))
 
+# %%
+# Here is the walk with the ruler, and beside it the same walk on a map of F.
+
 figure, (plane, valley) = plt.subplots(1, 2, figsize=(10.4, 4.6))
 arc = np.radians(np.linspace(-5, 120, 200))
 plane.plot(*atom(arc), color=INK)
@@ -293,6 +296,9 @@ turns_taken = history["taking turns"]
 observed = (turns_taken[-1] / turns_taken[-31]) ** (1 / 30)
 print(f"smallest ratio of curvatures: {ratios[0]:.3f}")
 print(f"what a round leaves of f: {predicted:.3f} predicted, {observed:.3f} observed")
+
+# %%
+# Left, the ratios of all 480 directions. Right, the race.
 
 figure, (spectrum, race) = plt.subplots(1, 2, figsize=(10.4, 4.4), width_ratios=[2, 3])
 spectrum.plot(np.arange(1, len(ratios) + 1), ratios, color=INK, lw=2)

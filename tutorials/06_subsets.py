@@ -218,6 +218,10 @@ for name in (32, "K-SVD", "SimCO"):
     run(updates[name], sweeps=1)  # load what is compiled, before we look at the clock
 courses = {name: run(update) for name, update in updates.items()}
 
+# %%
+# Beside the blocks we have put the two methods as one would really run them: K-SVD with its singular
+# vectors, and SimCO with a few steps on all atoms.
+
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 4.2), sharey=True)
 colours = plt.colormaps["viridis"](np.linspace(0, 0.85, len(sizes)))
 for size, colour in zip(sizes, colours, strict=True):
@@ -232,8 +236,8 @@ left.legend(loc="lower left", bbox_to_anchor=(0.2, 0.08), ncols=2)
 right.legend(loc="lower right", bbox_to_anchor=(1, 0.08))
 
 # %%
-# **Left**: the larger the set, the fewer sweeps; slowly at first, and at |I| = 32 one sweep is the
-# whole problem. Why? Atoms that appear in the same signals explain the same things, and when one of
+# **Left**: the larger the set, the fewer sweeps; slowly at first, and at :math:`|I| = 32` one sweep is
+# the whole problem. Why? Atoms that appear in the same signals explain the same things, and when one of
 # them moves, the others should move with it. One at a time, each adapts to what the others were, not to
 # what they will be. That is taking turns again, as in
 # :ref:`sphx_glr_tutorials_03_dictionary_update.py`, this time between atoms.
@@ -267,6 +271,9 @@ for kind in kinds:
             elif kind == "there and back":
                 order = order[::-1]
         orders[kind].append(course)
+
+# %%
+# Pale: the twenty orders. Strong: their mean.
 
 figure, ax = plt.subplots(figsize=(7.6, 4.2))
 for kind, colour, marker, shift in zip(kinds, (BLUE, GREEN, ORANGE), "osD", (-0.1, 0, 0.1), strict=True):
