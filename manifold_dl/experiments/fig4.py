@@ -126,8 +126,8 @@ def _draw_gains(ax, table):
         looks = {"color": GREY, "marker": "o"} if method == START else method_style(method)
         dots = looks | {"linestyle": "none", "markersize": 5, "alpha": 0.8, "markeredgewidth": 0}
         ax.plot(i + spread, gains, **dots)
-        ax.hlines(gains.mean(), i - 0.3, i + 0.3, color="black", linewidth=1.4)
-        ax.annotate(f"{gains.mean():.2f}", (i + 0.32, gains.mean()), fontsize="small", va="center")
+        ax.hlines(gains.mean(), i - 0.24, i + 0.24, color="black", linewidth=1.4)
+        ax.annotate(f"{gains.mean():.2f}", (i + 0.26, gains.mean()), fontsize="small", va="center")
     ax.set_xticks(range(len(methods)), labels=[method.replace(" ", "\n") for method in methods])
     ax.set_xlim(-0.5, len(methods) - 0.2)
     ax.grid(False, axis="x")
