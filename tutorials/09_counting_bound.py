@@ -69,7 +69,7 @@ def free_directions(D, X, Y):
     problem, basis = mdl.update_problem(Y, X.astype(bool), threads=1), tangent_basis(D)
     products = np.array([problem.riemannian_hessian(D, E) for E in basis])
     eigenvalues, vectors = np.linalg.eigh(np.einsum("amd,bmd->ab", basis, products))
-    return vectors[:, eigenvalues < 1e-10 * eigenvalues[-1]]
+    return vectors[:, eigenvalues < 1e-12 * eigenvalues[-1]]  # zero, up to rounding
 
 
 # %%
