@@ -126,15 +126,32 @@ def draw(table):
     import matplotlib.pyplot as plt
 
     tables = by_shape(table)
-    figure, axes = plt.subplots(len(tables), 1, figsize=(7.6, 3.7 * len(tables)), squeeze=False)
-    for ax, ((m, d, sparsity), mine) in zip(axes[:, 0], tables.items(), strict=True):
+    figure, axes = plt.subplots(1, len(tables), figsize=(5.2 * len(tables), 4.8), squeeze=False, sharey=True)
+    for ax, ((m, d, sparsity), mine) in zip(axes[0], tables.items(), strict=True):
+        bound, sizes = counting_bound(m, d, sparsity), np.unique(mine["n"])
         ax.set_xscale("log")
-        plot_recovery(mine, ax=ax, bound=round(counting_bound(m, d, sparsity), 1))
-        ticks = np.unique(mine["n"])
-        ax.set_xticks(ticks, labels=[str(n) for n in ticks])
+        plot_recovery(mine, ax=ax, bound=round(bound, 1))
+        ax.get_legend().remove()
+        ax.set_xlim(0.9 * bound, 1.04 * sizes.max())
+        ax.set_xticks(sizes, labels=_labels_with_room(sizes))
         ax.minorticks_off()
         ax.set_title(f"{m}×{d} dictionaries, S = {sparsity}, support known")
+    axes[0, 0].set_ylabel(f"share of {len(np.unique(table['trial']))} dictionaries recovered")
+    for ax in axes[0, 1:]:
+        ax.set_ylabel("")
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    handles = [handle.lines[0] for handle in handles]  # the bars say nothing in a legend
+    figure.legend(handles, names, loc="outside lower center", ncols=3, handlelength=3.2)
     return figure
+
+
+def _labels_with_room(sizes, apart=1.1):
+    """The numbers as labels, without those too close to the last one on a logarithmic axis."""
+    labels, last = [], 0
+    for n in sizes.tolist():
+        labels.append(str(n) if n > apart * last else "")
+        last = n if labels[-1] else last
+    return labels
 
 
 def claims(table):
