@@ -42,7 +42,7 @@ def result():
     return learn_dictionary(Y, 12, coder=OMP(sparsity=2), max_iter=4, tol=0, rng=0)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def problem():
     _, X, signals = datasets.synthetic(6, 8, 40, sparsity=2, rng=0)
     problem = mdl.update_problem(signals, X.astype(bool), mu=0.1)
@@ -245,8 +245,11 @@ def test_the_record_of_a_problem(problem):
         np.testing.assert_array_equal(drawn.get_xdata(), [getattr(iterate, x) for iterate in record])
         np.testing.assert_array_equal(drawn.get_ydata(), [iterate.gradient_norm for iterate in record])
         assert np.all(np.diff(drawn.get_xdata()) > 0)
+    # Asked at a new point: one value and one gradient more than before.
     counts = problem.counts
-    assert record[-1].evaluations <= counts.value + counts.gradient + counts.hessian + counts.probe
+    before = counts.value + counts.gradient + counts.hessian + counts.probe
+    problem.riemannian_gradient(problem.manifold.random_point(rng=5))
+    assert problem.record[-1].evaluations == before + 2
 
 
 def test_values_above_a_minimum():
@@ -434,6 +437,8 @@ def test_searches_without_a_step_without_a_probe_and_with_an_infinite_value():
     nothing = plot_line_search(SearchRecord("GoldenSection", 1.0, 0.0, 0.0, [], 0.0))
     assert not nothing.texts and not any(line.get_marker() == "*" for line in nothing.lines)
     nothing.figure.canvas.draw()
+    uphill = plot_line_search(SearchRecord("GoldenSection", 1.0, -1.0, 1.0, [(2.0, 3.0), (1.0, 2.0)], 0.0))
+    assert numbers(uphill) == [1, 2] and not uphill.patches  # nothing lower than the start, so no bracket
     ax = plot_line_search(SearchRecord("GoldenSection", 4.0, -4.0, 1.0, [(9.0, np.inf), (1.0, 3.0)], 1.0))
     assert numbers(ax) == [1, 2] and np.isfinite(ax.get_ylim()).all()
     ax.figure.canvas.draw()
