@@ -62,7 +62,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "log_level": {"backreference_missing": "info"},
-    "reset_modules": ("matplotlib", "gallery.without_compiler_notes"),
+    "reset_modules": ("matplotlib", "gallery.prepare"),
     "first_notebook_cell": "%matplotlib inline",
     "parallel": min(2, os.cpu_count() or 1),
 }

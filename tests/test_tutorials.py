@@ -1,6 +1,11 @@
-"""Every tutorial runs as it is given to its readers, and its closing assertions hold."""
+"""Every tutorial has the form that readers come to know, and the first ones run as scripts, as for a reader.
+
+All of them run in `test_docs.py`, where the documentation is built: there, too, warnings are errors and the
+closing assertions have to hold. To run each a second time as a script would tell little more and take long.
+"""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,33 +13,56 @@ from pathlib import Path
 import pytest
 
 TUTORIALS = sorted((Path(__file__).parents[1] / "tutorials").glob("*.py"))
+AS_SCRIPTS = [path for path in TUTORIALS if path.stem[:2] in ("01", "02")]
+
+each_tutorial = pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
 
 
-def test_there_are_tutorials():
-    assert TUTORIALS
+def test_the_tutorials_are_numbered():
+    assert [path.stem[:3] for path in TUTORIALS] == [f"{number:02d}_" for number in range(1, 12)]
 
 
-@pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
-def test_tutorial_runs_without_a_warning(tutorial, tmp_path):
-    # A process of its own, as for a reader, and a folder of its own, because a tutorial may write.
+@pytest.mark.parametrize("tutorial", AS_SCRIPTS, ids=lambda path: path.stem)
+def test_a_tutorial_runs_as_a_script_and_leaves_its_pictures(tutorial, tmp_path):
     run = subprocess.run(
-        [sys.executable, "-W", "error", str(tutorial), str(tmp_path / "pictures")],
+        [sys.executable, "-W", "error", str(tutorial)],
         cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "Agg"},
+        env={
+            **os.environ,
+            "MPLBACKEND": "module://manifold_dl.plotting.files",
+            "MANIFOLD_DL_PICTURES": "pictures",
+        },
         capture_output=True,
         text=True,
     )
     assert run.returncode == 0, f"{tutorial.name} failed:\n{run.stdout}\n{run.stderr}"
-    pictures = list((tmp_path / "pictures").glob(f"{tutorial.stem}_*.png"))
-    assert len(pictures) >= 2, (
-        f"{tutorial.name} drew {len(pictures)} pictures; every tutorial shows at least 2."
-    )
+    assert len(list((tmp_path / "pictures").glob(f"{tutorial.stem}_*.png"))) >= 2
 
 
-@pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
-def test_tutorial_is_a_gallery_script_that_ends_in_assertions(tutorial):
+@each_tutorial
+def test_a_tutorial_is_a_gallery_script_of_the_common_form(tutorial):
     text = tutorial.read_text(encoding="utf-8")
-    assert text.startswith('"""\n'), "a gallery script begins with its title"
-    assert "\n# %%\n" in text
-    assert "\nassert " in text, "a tutorial ends in assertions about what it taught"
-    assert "plt.show(" not in text, "a window would wait for somebody to close it"
+    title = re.match(r'"""\n(.+)\n(=+)\n\n', text)
+    assert title and len(title[1]) == len(title[2]), "it begins with a title, underlined"
+    cells = text.split("\n# %%\n")
+    assert len(cells) > 8, "one idea a cell"
+    sections = re.findall(r"^# (.+)\n# -{3,}$", text, re.MULTILINE)
+    assert sections[-2:] == ["Exercise", "What we have seen"]
+    exercise, closing = text.index("\n# Exercise\n"), text.index("\n# What we have seen\n")
+    answer = re.compile(
+        r'# \.\. raw:: html\n#\n#    <details class="answer"><summary>Answer</summary>\n(?P<answer>.*?)\n'
+        r"# \.\. raw:: html\n#\n#    </details>\n",
+        re.DOTALL,
+    ).search(text, exercise, closing)
+    assert answer, "the exercise has a folded answer"
+    assert re.search(r"^[a-zA-Z_]", answer["answer"], re.MULTILINE), "the answer has code that runs"
+    assert len(re.findall(r"^ *assert .*  # ", text[closing:], re.MULTILINE)) >= 3, (
+        "it ends in assertions, commented"
+    )
+    assert text.endswith("\nplt.show()\n") and text.count("plt.show()") == 1
+
+
+@each_tutorial
+def test_a_tutorial_names_other_tutorials_that_exist(tutorial):
+    named = re.findall(r"sphx_glr_tutorials_(\w+)\.py", tutorial.read_text(encoding="utf-8"))
+    assert not set(named) - {path.stem for path in TUTORIALS}

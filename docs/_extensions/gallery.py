@@ -1,4 +1,4 @@
-"""What sphinx-gallery leaves to do: notebooks in clean Markdown, and no word of compilers among the results.
+"""What sphinx-gallery leaves to do: notebooks in clean Markdown, and tutorials that run without a warning.
 
 In its notebooks there remain roles (:class:`~manifold_dl.SimCO`), names in double marks, and the raw HTML of
 folded answers. In a notebook an answer cannot fold over code cells, so a line in bold begins it instead.
@@ -6,6 +6,7 @@ folded answers. In a notebook an answer cannot fold over code cells, so a line i
 
 import json
 import re
+import warnings
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -13,9 +14,9 @@ RULES = [
     # The folded answer: a line in bold in the place of the fold.
     (r"\.\. raw:: html\n\s*<details[^>]*>\s*<summary>(.*?)</summary>\s*", r"**\1.**\n\n"),
     (r"\.\. raw:: html\n\s*</details>\s*", ""),
-    (r":(?:ref|doc):`([^`<]+?)\s*<[^`>]+>`", r"\1"),
-    (r":(?:ref|doc):`sphx_glr_tutorials_(\w+?)\.py`", r"`\1.ipynb`"),
-    (r"(?<!`)`sphx_glr_tutorials_(\w+?)\.py`", r"`\1.ipynb`"),  # sphinx-gallery took the role away
+    # Links to other tutorials, of which sphinx-gallery has taken the role away already.
+    (r"(?::\w+:)?`([^`<]+?)\s*<[^`>]+>`(?!_)", r"\1"),
+    (r"(?<!`)`sphx_glr_tutorials_(\w+?)\.py`", r"`\1.ipynb`"),
     (r":[\w:]+:`~[\w.]*?(\w+)`", r"`\1`"),
     (r":[\w:]+:`([^`]+)`", r"`\1`"),
     (r"``([^`]+)``", r"`\1`"),
@@ -56,11 +57,16 @@ def clean_all(app):
                 archive.write(file, file.name)
 
 
-def without_compiler_notes(gallery_conf, script):
-    """Before a tutorial runs: what kernels say when they are compiled depends on the machine, not on it."""
+def prepare(gallery_conf, script):
+    """Before a tutorial runs: its warnings are errors, and nothing is said of compilers.
+
+    What kernels say when they are compiled depends on the machine, not on the tutorial.
+    """
     from manifold_dl.kernels import compiled_parts
 
     compiled_parts._SayOnce.said = True
+    warnings.simplefilter("error")
+    warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")  # sphinx-gallery shows it instead
 
 
 def setup(app):
