@@ -59,6 +59,7 @@ def close(monkeypatch):
         raise AssertionError("a plotting function called show")
 
     monkeypatch.setattr(plt, "show", shown)
+    plt.close("all")  # what doctests have left open
     yield
     plt.close("all")
 
