@@ -209,7 +209,8 @@ def is_singular(problem, dictionary, *, gradient_tolerance=1e-6, max_condition=2
 
     Near both the objective stops decreasing, so the history of its values cannot tell them apart. The
     gradient can: it vanishes at a stationary point and stays large at a singular one, where the atoms of
-    some support become dependent and the objective is not smooth. Only a ridge μ > 0 leads out of there.
+    some support become dependent and the objective is not smooth. A ridge μ > 0 leads out of there; descent
+    with μ = 0 creeps on, and a second-order method escapes only now and then.
 
     Parameters
     ----------
