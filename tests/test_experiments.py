@@ -187,7 +187,7 @@ class TestFigure2:
         assert isinstance(figure, matplotlib.figure.Figure)
         ax = figure.axes[0]
         assert "signals" in ax.get_xlabel()
-        drawn = {line.get_label(): line.get_ydata()[0] for line in ax.lines}
+        drawn = {curve.get_label(): curve.lines[0].get_ydata()[0] for curve in ax.containers}
         expected = {method: errors[60] for method, errors in means(table, "error").items()}
         assert drawn == pytest.approx(expected)
         matplotlib.pyplot.close(figure)

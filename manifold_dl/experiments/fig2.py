@@ -27,6 +27,7 @@ SETTING = {
     "snr_db": None,
     "trials": 50,
 }
+TRUTH = "true dictionary"
 ZERO = 1e-6  # of an energy of 4 in a signal: what errors fall to where the dictionary is found
 QUICK = {"signals": [60, 100, 200], "iterations": 200, "trials": 4}
 
@@ -63,23 +64,29 @@ def measure(parameters, seed, n, trial):
 
 
 def draw(table):
-    """Mean error against the number of signals, with the middle half of the trials behind it."""
+    """Mean error, with its standard error, and mean share of the true atoms found, against n."""
     import matplotlib.pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(6.4, 4.4))
+    figure, (errors, shares) = plt.subplots(1, 2, figsize=(9.6, 4.2))
     for method in in_order(table["method"]):
         mine = select(table, method=method)
-        sizes = np.unique(mine["n"])
-        errors = [mine["error"][mine["n"] == n] for n in sizes]
-        look = method_style(method)
-        quarters = np.array([np.percentile(values, [25, 75]) for values in errors]).T
-        ax.fill_between(sizes, *quarters, color=look["color"], alpha=0.12, linewidth=0)
-        ax.plot(sizes, [np.mean(values) for values in errors], **look, label=method)
-    ax.set(xlabel="number of signals n", ylabel="‖Y − DX‖² / n", yscale="log", xscale="log")
+        sizes, look = np.unique(mine["n"]), method_style(method)
+        of_size = [mine["error"][mine["n"] == n] for n in sizes]
+        mean = np.array([np.mean(values) for values in of_size])
+        spread = np.array([np.std(values) / np.sqrt(len(values)) for values in of_size])
+        bars = np.minimum(spread, 0.95 * mean), spread  # a logarithmic axis knows no zero
+        errors.errorbar(sizes, mean, yerr=bars, elinewidth=1, capsize=2, **look, label=method)
+        found = [100 * np.mean(mine["recovered"][mine["n"] == n]) for n in sizes]
+        if method != TRUTH:
+            shares.plot(sizes, found, **look)
+    errors.set(ylabel="‖Y − DX‖² / n", yscale="log", title="Mean error, and its standard error")
+    shares.set(ylabel="atoms found, %", ylim=(-3, 103), title="Atoms of the true dictionary")
     ticks = np.unique(table["n"])
-    ax.set_xticks(ticks, labels=[str(n) for n in ticks])
-    ax.minorticks_off()
-    ax.legend()
+    for ax in (errors, shares):
+        ax.set(xlabel="number of signals n", xscale="log")
+        ax.set_xticks(ticks, labels=[str(n) for n in ticks])
+        ax.xaxis.set_minor_locator(plt.NullLocator())
+    figure.legend(loc="outside lower center", ncols=5)
     return figure
 
 
