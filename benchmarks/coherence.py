@@ -123,11 +123,14 @@ def main():
     parser.add_argument("--starts", type=int, default=5)
     parser.add_argument("--patches", type=int, default=2000)
     parser.add_argument("--powers", type=int, nargs="+", default=[2, 8])
+    parser.add_argument("--only", choices=["stage", "learning"], help="one of the two questions")
     options = parser.parse_args()
     Y = patches(options.picture, options.patches)
     seeds = range(options.first_seed, options.first_seed + options.starts)
-    one_stage(Y, seeds, options.powers)
-    learning(Y, seeds, options.powers)
+    if options.only != "learning":
+        one_stage(Y, seeds, options.powers)
+    if options.only != "stage":
+        learning(Y, seeds, options.powers)
 
 
 if __name__ == "__main__":

@@ -41,10 +41,31 @@ class Coherence(Penalty):
         ∇R(D) = 2p weight · D (|G°|^{p−2} ∘ G),
         ∇²R(D)[E] = 2p weight · (E (|G°|^{p−2} ∘ G) + (p − 1) D (|G°|^{p−2} ∘ (EᵀD + DᵀE))).
 
-    Every pair is counted twice, as (i, j) and as (j, i). R^{1/p} lies between the mutual coherence and
-    (d(d − 1))^{1/p} times that, for weight 1: with 128 atoms, 127 times for p = 2, 3.4 times for p = 8.
+    Every pair is counted twice, as (i, j) and as (j, i). Let S be the sum. S^{1/p} lies between the mutual
+    coherence and (d(d − 1))^{1/p} times that: with 96 atoms, 95 times for p = 2, 3.1 times for p = 8.
 
-    MEASURED
+    At the minimum a larger weight never means a larger S, and the fit pays at most the weight times what S
+    has lost: otherwise another minimum had been the better one. This is what `benchmarks/coherence.py`
+    measured on 2000 mean-free 8×8 patches of a photograph, 96 atoms, four to a patch, means of five starts,
+    with power 8. In the stage, the supports stay and each weight goes on from the last; learning codes anew.
+    The cost is what ‖Y − DX‖² gains.
+
+    =============  ================  ===========  ==================  ==============
+    weight / ‖Y‖²  one update stage  cost in fit  learning from       cost in fit
+                                                  random starts
+    =============  ================  ===========  ==================  ==============
+    0              0.849                          0.84
+    1e-5           0.847             0.0 %        0.82                −0.1 %
+    1e-4           0.835             0.0 %        0.78                −0.3 %
+    1e-3           0.760             0.4 %        0.68                0.0 %
+    1e-2           0.618             3.5 %        0.52                0.5 %
+    1e-1           0.470             11.4 %       0.40                2.8 %
+    1              0.351             25.0 %       0.29                8.3 %
+    =============  ================  ===========  ==================  ==============
+
+    In the stage mutual coherence fell at each of the 13 half decades from 1e-6 to 1, in all five starts; with
+    power 2 in one of the five. In learning, two starts with the same weight differ by about 0.03, which is
+    more than a weight below 1e-4 changes. With power 2, mutual coherence comes to 0.4 at a cost of 35 %.
 
     Examples
     --------
@@ -134,16 +155,16 @@ class LogBarrierCoherence(Penalty):
 
         ∇R(D) = 2 D h′(G)°,   ∇²R(D)[E] = 2 (E h′(G)° + D (h″(G) ∘ (EᵀD + DᵀE))°).
 
-    On the patches of `Coherence`, at a weight of 1e-7 ‖Y‖²:
+    On the patches of `Coherence`, at a weight of 1e-7 ‖Y‖², learning:
 
     =====  ================  =============  ==============
     bound  mutual coherence  rms ⟨dᵢ, dⱼ⟩   ‖Y−DX‖²/‖Y‖²
     =====  ================  =============  ==============
-    none   0.88              0.215          0.241
-    0.9    0.86              0.211          0.242
-    0.8    0.77              0.196          0.242
-    0.7    0.70              0.181          0.248
-    0.6    0.60              0.175          0.251
+    none   0.84              0.223          0.245
+    0.9    0.85              0.222          0.244
+    0.8    0.77              0.214          0.244
+    0.7    0.68              0.199          0.244
+    0.6    0.59              0.181          0.253
     =====  ================  =============  ==============
 
     References
