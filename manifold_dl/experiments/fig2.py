@@ -79,7 +79,12 @@ def draw(table):
         found = [100 * np.mean(mine["recovered"][mine["n"] == n]) for n in sizes]
         if method != TRUTH:
             shares.plot(sizes, found, **look)
-    errors.set(ylabel="‖Y − DX‖² / n", yscale="log", title="Mean error, and its standard error")
+    errors.set(ylabel="‖Y − DX‖² / n", title="Mean error, and its standard error")
+    drawn = [error for of_n in means(table, "error").values() for error in of_n.values()]
+    if max(drawn) > 100 * min(drawn):
+        errors.set_yscale("log")
+    else:
+        errors.set_ylim(bottom=0)
     shares.set(ylabel="atoms found, %", ylim=(-3, 103), title="Atoms of the true dictionary")
     ticks = np.unique(table["n"])
     for ax in (errors, shares):
