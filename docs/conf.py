@@ -57,6 +57,7 @@ sphinx_gallery_conf = {
     "inspect_global_variables": True,
     "capture_repr": (),
     "image_srcset": ["2x"],
+    "thumbnail_size": (480, 240),  # most figures are wide
     "download_all_examples": False,
     "write_computation_times": False,
     "show_signature": False,
@@ -74,7 +75,7 @@ html_css_files = ["manifold_dl.css"]
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "changelog": []}  # there is nothing beside these pages
+html_sidebars = {"index": [], "reproduction": [], "changelog": []}  # there is nothing beside these pages
 html_theme_options = {
     "logo": {"text": "manifold_dl", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "header_links_before_dropdown": 6,

@@ -21,18 +21,25 @@ import manifold_dl
 MORE_MODULES = ["coders", "images", "line_search", "plotting"]
 MORE_NAMES = [
     "annealing.Sawtooth",
+    "blocks.available_threads",
+    "blocks.map_in_order",
+    "blocks.split",
+    "blocks.using_threads",
     "callbacks.Callback",
     "objective.Counts",
     "problem.DictionaryProblem",
     "problem.Iterate",
     "replacement.ReplacementPolicy",
     "starts.initial_dictionary",
+    "streaming.Evidence",
+    "streaming.absorb",
+    "streaming.towards",
     "updates.DictionaryUpdate",
     "updates.default_optimizer",
     "updates.two_step",
 ]
 
-NAME = re.compile(r"(?:(?:mdl|manifold_dl)\.)?(?P<name>[A-Za-z]\w*(?:\.\w+)*)(?:\(\))?")
+NAME = re.compile(r"(?P<package>mdl\.|manifold_dl\.)?(?P<name>[A-Za-z]\w*(?:\.\w+)*)(?:\([^()]*\))?")
 TUTORIAL = re.compile(r"\]\((?:\.\./)+tutorials/(?P<name>\d\d_\w+)\.py\)")
 TUTORIALS = re.compile(r"\]\((?:\.\./)+tutorials/?\)")
 
@@ -87,7 +94,7 @@ class LinkNames(SphinxTransform):
     def apply(self, **kwargs):
         for node in list(self.document.findall(nodes.literal)):
             match = NAME.fullmatch(node.astext())
-            target = match and short_names().get(match["name"])
+            target = match and target_of(match)
             if target is None or _is_linked(node) or self.env.docname.endswith(f"/{target}"):
                 continue
             link = addnodes.pending_xref(
@@ -96,6 +103,13 @@ class LinkNames(SphinxTransform):
             node["classes"] += ["xref", "py", "py-obj"]
             node.replace_self(link)
             link += node
+
+
+def target_of(match):
+    """The full name that a name in code marks stands for, or None."""
+    if match["package"] and f"manifold_dl.{match['name']}" in public_names():
+        return f"manifold_dl.{match['name']}"
+    return short_names().get(match["name"])
 
 
 def _is_linked(node):

@@ -1,10 +1,10 @@
-r"""Formulas as MathML, which browsers draw by themselves: no script, no fonts, no network, no LaTeX.
+"""Formulas as MathML, which browsers draw by themselves: no script, no fonts, no network, no LaTeX.
 
-Docutils translates LaTeX to MathML; this extension makes Sphinx use it. A formula that docutils cannot read
-is a warning, and so ends the build.
+Docutils translates LaTeX to MathML; this extension makes Sphinx use it, and mends what browsers would draw
+otherwise than LaTeX does. A formula that docutils cannot read is a warning, and so ends the build.
 """
 
-import re
+import xml.etree.ElementTree as ElementTree
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -16,8 +16,9 @@ logger = logging.getLogger(__name__)
 
 # Commands that docutils does not know, by what means the same.
 SYNONYMS = {r"\dots": r"\ldots", r"\big\|": r"\|"}
-# Browsers stretch bars over the whole line unless they are told not to. Parentheses docutils tells itself.
-BARS = re.compile('<mo(?: class="mathopen")?>([|‖∥])</mo>')
+APPLY = "\N{FUNCTION APPLICATION}"
+BARS, ACCENTS, OPENING = set("|‖∥"), set("ˉˆ˜˙¨ˇ˘"), set("([{")
+ROWS = {"math", "mrow", "mtd", "mstyle"}  # whose children stand side by side
 
 
 def mathml(node, as_block):
@@ -30,9 +31,43 @@ def mathml(node, as_block):
     except MathError as error:
         logger.warning("the formula %r: %s", tex, error, location=node)
         return f"<code>{tex}</code>"
-    if r"\left" in tex:  # here they are meant to stretch
-        return markup
-    return BARS.sub(r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>', markup)
+    formula = ElementTree.fromstring(markup.replace("&ApplyFunction;", APPLY))
+    mend(formula, stretch=r"\left" in tex)
+    formula.attrib["xmlns"] = "http://www.w3.org/1998/Math/MathML"
+    return ElementTree.tostring(formula, encoding="unicode")
+
+
+def mend(element, stretch):
+    """In place: bars that do not grow, subscripts beside accents, a little space after function names."""
+    element.tag = element.tag.rpartition("}")[2]  # without the namespace, which is HTML's own
+    element.text = (element.text or "").strip() or None
+    element.tail = None
+    if element.tag == "mo" and element.text in BARS and (not stretch or element.get("stretchy") == "false"):
+        # Browsers stretch bars over the whole line unless they are told not to.
+        element.attrib.update(stretchy="false", lspace="0", rspace="0")
+    for child in element:
+        mend(child, stretch)
+    if element.tag == "munderover" and element[2].text in ACCENTS:
+        base, subscript, accent = element
+        element.tag = "msub"
+        element[:] = [ElementTree.Element("mover", accent="true"), subscript]
+        element[0][:] = [base, accent]
+    if element.tag not in ROWS:
+        return
+    for number, child in reversed(list(enumerate(element))):
+        following = element[number + 1] if number + 1 < len(element) else None
+        opens = following is None or following.text in OPENING
+        if child.text == APPLY:
+            element.remove(child)
+        elif _names_a_function(child) and not opens:
+            element.insert(number + 1, ElementTree.Element("mspace", width="0.1667em"))
+
+
+def _names_a_function(element):
+    """sin, log, tr, ...; or one of them with an exponent or an index."""
+    if element.tag in ("msup", "msub", "msubsup"):
+        element = element[0]
+    return element.tag == "mi" and len(element.text or "") > 1
 
 
 def visit_inline(self, node):
