@@ -138,7 +138,7 @@ def claims(table):
             Claim(
                 f"{problem}: the trust region takes the fewest iterations",
                 f"to a millionth of the way: {told}",
-                ours is not None and all(ours < count for count in others),
+                ours is not None and bool(others) and all(ours < count for count in others),
             )
         )
     return made

@@ -3,7 +3,8 @@
 Machines and languages have changed, so the paper's seconds say little today; ratios within one run do. Each
 method runs the loop of its figure on one thread: updates with the true support (Figure 2), learning with OMP
 (Figure 3), and the learning part of denoising (Figure 4). The methods take turns, so that a disturbance
-meets all of them, after a turn to warm up, so that compiling is not timed.
+meets all of them, after a turn to warm up, so that compiling is not timed. All of them pay for the codes that
+are best for the dictionary before an update, which SimCO would not need, and for the drawing of the patches.
 """
 
 import time
@@ -172,19 +173,26 @@ def draw(table):
 
 
 def claims(table):
-    """Section VI-D: SimCO is faster than K-SVD and slower than MOD."""
+    """Section VI-D: SimCO is faster than K-SVD and slower than MOD. Each holds if it does in every turn."""
     made = []
     for figure in in_order(table["figure"]):
-        ratio = {}
-        for method in PAPER:
-            ratio[method] = float(np.median(select(table, figure=figure, method=method)["ratio"]))
-        ksvd, simco = ratio["K-SVD"], [ratio[method] for method in PAPER[2:]]
-        told = ", ".join(f"{method} {ratio[method]:.2g}" for method in PAPER[1:])
+        ratio = {method: select(table, figure=figure, method=method)["ratio"] for method in PAPER}
+        told = ", ".join(f"{method} {_range(ratio[method])}" for method in PAPER[1:])
+        simco = [ratio[method] for method in PAPER[2:]]
+        slowest, fastest = np.max(simco, axis=0), np.min(simco, axis=0)
         made += [
-            Claim(f"{figure}: SimCO is faster than K-SVD", f"times of MOD: {told}", max(simco) < ksvd),
-            Claim(f"{figure}: SimCO is slower than MOD", f"times of MOD: {told}", min(simco) > 1),
+            Claim(
+                f"{figure}: SimCO is faster than K-SVD",
+                f"in times of MOD, median (and range): {told}",
+                bool(np.all(slowest < ratio["K-SVD"])),
+            ),
+            Claim(f"{figure}: SimCO is slower than MOD", "see above", bool(np.all(fastest > 1))),
         ]
     return made
+
+
+def _range(values):
+    return f"{np.median(values):.2g} ({values.min():.2g} to {values.max():.2g})"
 
 
 table1 = Study(

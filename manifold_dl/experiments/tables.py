@@ -63,6 +63,11 @@ def means(table, column, by="n"):
     return found
 
 
+def standard_error(values):
+    """Of the mean, from the spread of the values; of a single one nothing is known, and 0 is returned."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
 def in_order(column):
     """The different values of a column in the order in which they appear."""
     return list(dict.fromkeys(column.tolist()))

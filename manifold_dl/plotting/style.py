@@ -51,6 +51,7 @@ _SAME = {
     "trust regions": "SimCO, trust region",
     "regularised SimCO": "regularized SimCO",
     "KSVD": "K-SVD",
+    "SimCO, trust region, up to 3 starts": "SimCO, trust region, up to 5 starts",
     "GoldenSection": "golden section",
     "BackTrackingLineSearcher": "Armijo",
     "GeodesicSearch": "derivative search",
