@@ -39,7 +39,7 @@ def labelled(figure):
     """The axes that have axes to label."""
     axes = [ax for ax in figure.axes if ax.axison and ax.name != "3d"]
     assert axes
-    assert all(ax.get_ylabel() for ax in axes[:1])
+    assert axes[0].get_ylabel()
     assert all(ax.get_xlabel() or any(label.get_text() for label in ax.get_xticklabels()) for ax in axes)
     return axes
 
@@ -78,7 +78,7 @@ def test_figure1_draws_what_is_in_the_table(course, drawn):
     axes = labelled(drawn(fig1.fig1, course))
     assert len(axes) == 4
     for ax, column in zip(axes, ("objective", "gradient", "kappa"), strict=False):
-        for line, method in zip(ax.lines, PAPER, strict=False):
+        for line, method in zip(ax.lines[:4], PAPER, strict=True):
             np.testing.assert_array_equal(line.get_ydata(), select(course, draw=3, method=method)[column])
     dots = axes[3].lines[0]
     np.testing.assert_array_equal(dots.get_ydata(), select(course, iteration=100, method="MOD")["kappa"])
@@ -111,7 +111,8 @@ def test_theorem1_a_path_that_starts_in_the_bad_set_stays_and_ends_at_the_saddle
     table, parameters = landscape
     path = select(table, start=7)
     assert path["in_bad_set"].all() and not select(table, start=6)["in_bad_set"].any()
-    np.testing.assert_allclose(path["theta"], 90, atol=1e-6)
+    # B repels: rounding grows by 9 % a step, to about 1e-10 degrees times a few in 150 of them.
+    assert path["from_bad_set"].max() < 1e-6
     values = np.array(parameters["singular_values"]) ** 2
     # Along B the rate is that of the second gap, 0.36 · 0.2 a step: 1e-4 of the angle, squared, is left.
     assert path["value"][-1] == pytest.approx(values[[0, 2]].sum(), abs=1e-6)
@@ -131,6 +132,7 @@ def test_theorem1_draws_what_is_in_the_table(landscape, drawn):
     sphere, plane = figure.axes
     assert sphere.name == "3d"
     assert labelled(figure) == [plane]
+    assert len(plane.lines) == 8
     for start, line in enumerate(plane.lines):
         np.testing.assert_array_equal(line.get_ydata(), select(table, start=start)["theta"])
 
