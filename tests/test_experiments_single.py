@@ -175,7 +175,7 @@ def test_solvers_evaluations_are_those_that_the_problem_counts(race):
         total = counts.value + counts.gradient + counts.hessian + counts.probe
         # After the last point there may be one more search, in vain: golden section takes up to 40 probes.
         assert total - 40 <= course["evaluations"][-1] <= total
-        assert np.all(np.diff(course["evaluations"]) > 0) and np.all(np.diff(course["seconds"]) > 0)
+        assert np.all(np.diff(course["evaluations"]) > 0) and np.all(np.diff(course["seconds"]) >= 0)
 
 
 def test_solvers_draws_what_is_in_the_table(race, drawn):
