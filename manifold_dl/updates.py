@@ -32,8 +32,14 @@ class DictionaryUpdate(Protocol):
 
 
 def default_optimizer():
-    """Five conjugate-gradient steps along geodesics: see the measurements in `SimCO`."""
-    return ConjugateGradient(line_searcher=GeodesicSearch(), max_iterations=6, verbosity=0)
+    """Five conjugate-gradient steps along geodesics: see the measurements in `SimCO`.
+
+    Polak and Ribière's β forgets a direction that did not help, so a laxer search will do. Its first probe
+    grows with the number of atoms: the first step from a random dictionary turns each by about a radian.
+    """
+    searcher = GeodesicSearch(curvature=0.3, first_step=None)
+    # Pymanopt makes one step less than it is allowed.
+    return ConjugateGradient("PolakRibiere", line_searcher=searcher, max_iterations=6, verbosity=0)
 
 
 def two_step(iteration, iterations=50):

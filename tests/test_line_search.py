@@ -12,6 +12,7 @@ from pymanopt.optimizers import ConjugateGradient, SteepestDescent
 from scipy.optimize import minimize_scalar
 
 from manifold_dl.line_search import GeodesicSearch, GoldenSection, trace
+from manifold_dl.manifolds import Spheres
 
 SEARCHERS = [GoldenSection(), GeodesicSearch()]
 LINE = Euclidean(1)
@@ -114,6 +115,22 @@ def test_width_is_the_accuracy_of_the_step(width):
     assert abs(found - 0.55) <= width  # the bracket is (0, 1)
     # Three probes to bracket, then one for every factor c, and one on the way.
     assert len(record.probes) <= 4 + math.log(width) / math.log((math.sqrt(5) - 1) / 2)
+
+
+def test_the_first_step_may_be_left_to_the_manifold():
+    class Nowhere(Euclidean):
+        @property
+        def typical_dist(self):
+            raise NotImplementedError
+
+    # Four numbers: both the typical distance and the root of the dimension are 2.
+    for manifold in (Euclidean(4), Nowhere(4)):
+        x, d = np.zeros(4), np.array([0.0, 0.0, 0.0, 5.0])
+        with trace() as searches:
+            GeodesicSearch(first_step=None).search(lambda y: (y[3] - 3) ** 2, manifold, x, d, f0=9, df0=-30)
+        assert searches[0].probes[0][0] * 5 == 2 / 8
+    # On spheres, π√k for k atoms.
+    assert Spheres(3, 16).typical_dist == pytest.approx(4 * np.pi)
 
 
 @every_searcher

@@ -807,7 +807,8 @@ class TestComponents:
         other = dataclasses.replace(rule)
         D, X = rule(Y, D, X)
         _, searches = searches_of(other, Y, D, X, iteration=1)
-        assert searches[0].probes[0][0] == 1 / searches[0].norm
+        # An eighth of the typical distance, π√d.
+        assert searches[0].probes[0][0] == pytest.approx(np.pi * np.sqrt(D_) / 8 / searches[0].norm)
 
     def test_a_used_optimizer_stays_the_users(self):
         optimizer = TrustRegions(max_iterations=2)

@@ -27,8 +27,10 @@ class GeodesicSearch(LineSearch):
     curvature : float
         The part of the slope φ′(0) that may be left. Conjugate gradients need an accurate search: at 0.05
         they take as many steps as with golden section, at 0.5 up to half as many again.
-    first_step : float
-        Length of the very first probe along the geodesic: radians, on a sphere.
+    first_step : float or None
+        Length of the very first probe along the geodesic: radians, on a sphere. None for an eighth of the
+        manifold's typical distance, where Pymanopt's trust region begins too: on a product of spheres it
+        grows with the root of their number.
     max_probes : int
         The most values of φ that one search may ask for.
 
@@ -51,7 +53,7 @@ class GeodesicSearch(LineSearch):
 
     sufficient_decrease: float = 1e-4
     curvature: float = 0.05
-    first_step: float = 1.0
+    first_step: float | None = 1.0
     max_probes: int = 30
     _memory: float | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -61,7 +63,7 @@ class GeodesicSearch(LineSearch):
                 f"sufficient_decrease={self.sufficient_decrease}, curvature={self.curvature}: unless "
                 "0 < sufficient_decrease < curvature < 1, there may be no t that meets both conditions."
             )
-        if not 0 < self.first_step < math.inf:
+        if self.first_step is not None and not 0 < self.first_step < math.inf:
             raise ValueError(f"first_step={self.first_step}: the first probe needs a positive length.")
         if self.max_probes < 1:
             raise ValueError(f"max_probes={self.max_probes}: a search needs at least one probe.")
@@ -85,8 +87,17 @@ class GeodesicSearch(LineSearch):
     def _decreases(self, phi, t):
         return phi(t) <= phi.f0 + self.sufficient_decrease * t * phi.df0
 
-    def _first_t(self, norm):
-        return self.first_step / norm if self._memory is None else self._memory
+    def _first_t(self, norm, manifold):
+        if self._memory is not None:
+            return self._memory
+        return (_eighth(manifold) if self.first_step is None else self.first_step) / norm
+
+
+def _eighth(manifold):
+    try:
+        return manifold.typical_dist / 8
+    except NotImplementedError:
+        return math.sqrt(manifold.dim) / 8
 
 
 def _beyond(last, near):

@@ -93,6 +93,6 @@ class GoldenSection(LineSearch):
     def _is_flat(self, slope, scale):
         return slope <= self.g_min * scale
 
-    def _first_t(self, norm):
+    def _first_t(self, norm, manifold):
         # The t accepted last becomes t3: where φ has changed little, Part A ends at once.
         return self.t4 / norm if self._memory is None else self._memory / GOLDEN

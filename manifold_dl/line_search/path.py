@@ -65,7 +65,7 @@ class LineSearch:
         restriction = None if restrict is None else restrict(x, d)
         phi = Phi(cost, x, f0, df0, restriction, self.max_probes, rounding, self.uses_slopes)
         with suppress(EndOfSearch):
-            self._descend(phi, self._first_t(norm))
+            self._descend(phi, self._first_t(norm, manifold))
         t, new_x = phi.lowest()
         record(self, f0, df0, norm, list(phi.values.items())[1:], t)
         self._memory = t or None
