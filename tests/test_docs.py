@@ -195,6 +195,33 @@ def test_the_cells_of_a_notebook_run_in_order(notebooks, tmp_path):
     assert run.returncode == 0, run.stderr
 
 
+def test_leftovers_of_restructured_text_become_markdown():
+    as_markdown = load(ROOT / "docs" / "_extensions" / "gallery.py").as_markdown
+    assert as_markdown("See :class:`~manifold_dl.SimCO` and ``D``.") == "See `SimCO` and `D`."
+    assert as_markdown("in `sphx_glr_tutorials_01_sphere.py`.") == "in `01_sphere.ipynb`."
+    assert as_markdown("in `the first <sphx_glr_tutorials_01_sphere.py>`.") == "in the first."
+    fold = '.. raw:: html\n\n   <details class="answer"><summary>Answer</summary>\n\nYes.'
+    assert as_markdown(fold) == "**Answer.**\n\nYes."
+    assert as_markdown(r"\begin{align}f(x)\end{align}") == "$$f(x)$$"
+
+
+@pytest.mark.parametrize(
+    "tex, expected",
+    [
+        (r"\|x\|", '<mo stretchy="false" lspace="0" rspace="0">‖</mo><mi>x</mi>'),  # not over the whole line
+        (r"\left\|x\right\|", "<mo>‖</mo>"),  # unless it is asked for
+        (r"\bar g_i", "</mover><mi>i</mi></msub>"),  # the index stands beside, not below
+        (r"\sin\theta", '<mi>sin</mi><mspace width="0.1667em" /><mi>θ</mi>'),
+        (r"\sin(x)", '<mi>sin</mi><mo stretchy="false">(</mo>'),
+        (r"a < b", "<mo>&lt;</mo>"),
+    ],
+)
+def test_formulas_are_mended(tex, expected):
+    from docutils import nodes
+
+    assert expected in load(ROOT / "docs" / "_extensions" / "mathml.py").mathml(nodes.math("", tex), False)
+
+
 @pytest.mark.parametrize("name", ["flow.svg", "floors.svg"])
 def test_the_drawings_are_up_to_date(name):
     drawn = load(ROOT / "docs" / "diagrams.py").DRAWINGS[name]()
