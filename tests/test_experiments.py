@@ -5,7 +5,9 @@ run on problems small enough for every day.
 """
 
 import contextlib
+import dataclasses
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -14,10 +16,14 @@ import time
 from pathlib import Path
 
 import matplotlib.figure
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import typer
 
 from manifold_dl import experiments
+from manifold_dl.cli.reproduce import reproduce
+from manifold_dl.cli.shared import Failure
 from manifold_dl.datasets import synthetic
 from manifold_dl.experiments import fig1, fig2, fig4, recovery, solvers, table1, theorem1
 from manifold_dl.experiments.methods import PAPER
@@ -31,6 +37,33 @@ def tiny():
     """A study of a few milliseconds, in five parts."""
     study = experiments.find("fig2a")
     return study, {**study.parameters(quick=True), **TINY}
+
+
+def undrawn():
+    """The same, for tests that do not look at the figure: drawing is what takes time."""
+    study, parameters = tiny()
+    return dataclasses.replace(study, draw=lambda table: plt.figure(figsize=(1, 1))), parameters
+
+
+def stop_at(number):
+    """A progress function, like somebody who presses Ctrl-C when so many parts are done."""
+
+    def progress(done, total):
+        if done == number:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def written(folder, name="fig2a"):
+    """Table and record, the latter without the times."""
+    record = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    return (folder / f"{name}.csv").read_bytes(), record["seed"], record["parameters"]
+
+
+def ones(parameters, seed, n, trial):
+    """Instead of `fig2.measure`: what other processes import from here."""
+    return [{"method": "MOD", "n": n, "trial": trial, "error": 1.0, "kappa": 1.0, "recovered": 1.0}]
 
 
 class TestRunning:
@@ -106,6 +139,123 @@ class TestRunning:
         )
         with pytest.raises(ValueError, match="other parameters"):
             run(study, tmp_path, parameters=parameters)
+        run(study, tmp_path, parameters=parameters, force=True)
+        assert written(tmp_path)[2] == parameters
+
+    @pytest.mark.parametrize("force", [True, False])
+    def test_an_interrupted_forced_run_goes_on_too(self, tmp_path, force):
+        study, parameters = undrawn()
+        old, new = tmp_path / "old", tmp_path / "new"
+        old.mkdir()
+        new.mkdir()
+        run(study, new, parameters=parameters, seed=1)
+        run(study, old, parameters=parameters, seed=0)
+        before = written(old)
+        with pytest.raises(KeyboardInterrupt):
+            run(study, old, parameters=parameters, seed=1, force=True, progress=stop_at(3))
+        assert written(old) == before
+        seen = []
+        run(study, old, parameters=parameters, seed=1, force=force, progress=lambda i, _: seen.append(i))
+        assert seen == [3, 4, 5]
+        assert written(old) == written(new)
+
+    @pytest.mark.parametrize("name", ["fig2a.csv", "fig2a.json", "fig2a.png"])
+    def test_a_table_never_stands_under_the_record_of_another_run(self, tmp_path, monkeypatch, name):
+        """A forced run is killed before it writes its table, its record, its figure."""
+        study, parameters = undrawn()
+        run(study, tmp_path, parameters=parameters, seed=0)
+        old = written(tmp_path)
+        replace = os.replace
+
+        def killed(source, target):
+            if target.name == name:
+                raise KeyboardInterrupt
+            replace(source, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", killed)
+            with pytest.raises(KeyboardInterrupt):
+                run(study, tmp_path, parameters=parameters, seed=1, force=True)
+        if (tmp_path / "fig2a.json").exists():
+            table, seed, _ = written(tmp_path)
+            assert (table == old[0]) == (seed == 0)
+        with pytest.raises(ValueError, match="other seed"):  # the journal is another run's
+            run(study, tmp_path, parameters=parameters, seed=0)
+        seen = []
+        run(study, tmp_path, parameters=parameters, seed=1, progress=lambda done, _: seen.append(done))
+        assert seen == [5]  # nothing is measured again
+        table, seed, _ = written(tmp_path)
+        assert seed == 1 and table != old[0]
+        assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".json", ".png", ".svg"}
+
+    @pytest.mark.parametrize("end", ["json", "partial.jsonl"])
+    @pytest.mark.parametrize("line", [b'{"experiment"\n', b"[]\n", b"\xff\x00\n"])
+    def test_damaged_files_get_a_sentence(self, tmp_path, end, line):
+        study, parameters = undrawn()
+        run(study, tmp_path, parameters=parameters)
+        (tmp_path / f"fig2a.{end}").write_bytes(line)
+        with pytest.raises(ValueError, match=rf"fig2a\.{end} is damaged.*--force"):
+            run(study, tmp_path, parameters=parameters)
+        run(study, tmp_path, parameters=parameters, force=True)
+        assert written(tmp_path)[2] == parameters
+
+    def test_a_damaged_line_within_a_journal_gets_a_sentence(self, tmp_path):
+        study, parameters = undrawn()
+        with pytest.raises(KeyboardInterrupt):
+            run(study, tmp_path, parameters=parameters, progress=stop_at(2))
+        with open(tmp_path / "fig2a.partial.jsonl", "a", encoding="utf-8") as file:
+            file.write('{"part": 2}\n')  # whole, but without its rows
+        with pytest.raises(ValueError, match=r"partial\.jsonl is damaged"):
+            run(study, tmp_path, parameters=parameters)
+
+    def test_two_runs_do_not_write_to_one_folder(self, tmp_path):
+        study, parameters = undrawn()
+        lock = tmp_path / ".fig2a.lock"
+        lock.write_text(str(os.getppid()), encoding="utf-8")  # somebody who is alive
+        sentence = rf"fig2a\.lock says that process {os.getppid()} is measuring fig2a"
+        # That the file is open is what counts on Windows.
+        with open(lock, encoding="utf-8"), pytest.raises(ValueError, match=sentence):
+            run(study, tmp_path, parameters=parameters)
+        assert list(tmp_path.iterdir()) == [lock]
+
+    def test_the_lock_of_a_run_that_was_killed_is_no_obstacle(self, tmp_path):
+        study, parameters = undrawn()
+        gone = subprocess.Popen([sys.executable, "-c", ""])
+        gone.wait()
+        lock = tmp_path / ".fig2a.lock"
+        lock.write_text(str(gone.pid), encoding="utf-8")
+
+        def locked(done, total):
+            assert lock.read_text(encoding="utf-8") == str(os.getpid())
+
+        run(study, tmp_path, parameters=parameters, progress=locked)
+        assert not lock.exists()
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_measures_with_the_function_of_the_study_it_was_given(self, tmp_path, jobs):
+        study, parameters = undrawn()
+        other = dataclasses.replace(study, measure=ones)
+        assert run(other, tmp_path, parameters=parameters, jobs=jobs)["error"].tolist() == [1.0] * 5
+
+    def test_no_process_outlives_an_error(self, tmp_path):
+        study, parameters = undrawn()
+        study = dataclasses.replace(study, measure=ones)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            run(study, tmp_path, parameters=parameters, jobs=2, progress=stop_at(1))
+        assert caught.tb  # the frames, and all that is in them, are alive
+        assert not multiprocessing.active_children()
+
+    def test_drawing_leaves_the_backend_alone(self, tmp_path):
+        study, parameters = tiny()
+        before = matplotlib.get_backend()
+        plt.switch_backend("pdf")
+        try:
+            run(study, tmp_path, parameters=parameters)
+            assert matplotlib.get_backend() == "pdf"
+            assert not plt.get_fignums()
+        finally:
+            plt.switch_backend(before)
+        assert (tmp_path / "fig2a.png").read_bytes().startswith(b"\x89PNG")
 
     def test_drawing_needs_the_table_alone(self, tmp_path):
         study, parameters = tiny()
@@ -137,7 +287,7 @@ class TestStudies:
 
     def test_trials_belong_to_averages(self):
         assert experiments.find("fig3").parameters(trials=7)["trials"] == 7
-        with pytest.raises(ValueError, match="one example"):
+        with pytest.raises(ValueError, match="no trials to set"):
             experiments.find("theorem1").parameters(trials=7)
 
     def test_tables_come_back_from_their_file(self, tmp_path):
@@ -387,6 +537,39 @@ class TestCommandLine:
         assert "Traceback" not in done.stderr
         assert not (tmp_path / "new").exists()
 
+    def test_folders_may_have_any_name(self, tmp_path, capsys):
+        folder = tmp_path / "[bold] or [/not]"
+        reproduce("theorem1", quick=True, out=folder, jobs=1)
+        said, _ = capsys.readouterr()
+        assert f"are in {folder}:" in said
+        assert "theorem1.png" in said
+
+    @pytest.mark.parametrize("options", [{}, {"quiet": True}, {"as_json": True}])
+    def test_stopping_is_said_whatever_else_is_not(self, tmp_path, capsys, monkeypatch, options):
+        def interrupted(*_, **__):
+            raise KeyboardInterrupt
+
+        study = dataclasses.replace(experiments.find("theorem1"), measure=interrupted)
+        monkeypatch.setattr(experiments, "find", lambda name: study)
+        with pytest.raises(typer.Exit) as stopped:
+            reproduce("theorem1", quick=True, out=tmp_path, jobs=1, **options)
+        assert stopped.value.exit_code == 130
+        assert "the same command goes on from there" in capsys.readouterr().err
+
+    def test_stopping_a_forced_run_of_several_says_what_is_left(self, tmp_path, capsys, monkeypatch):
+        def interrupted(*_, **__):
+            raise KeyboardInterrupt
+
+        first, second = (experiments.find(name) for name in ("theorem1", "fig2a"))
+        first = dataclasses.replace(first, draw=lambda table: plt.figure(figsize=(1, 1)))
+        studies = {"theorem1": first, "fig2a": dataclasses.replace(second, measure=interrupted)}
+        monkeypatch.setattr(experiments, "NAMES", tuple(studies))
+        monkeypatch.setattr(experiments, "find", studies.get)
+        with pytest.raises(typer.Exit):
+            reproduce("all", quick=True, out=tmp_path, jobs=1, force=True)
+        assert "name one by one what is left, fig2a." in capsys.readouterr().err
+
+    @pytest.mark.skipif(not hasattr(os, "killpg"), reason="Windows has no groups of processes to signal")
     def test_stopping_keeps_what_was_measured(self, tmp_path):
         running = subprocess.Popen(
             self.command("fig3", "--quick", "--out", tmp_path, "--jobs", 2),
@@ -409,3 +592,69 @@ class TestCommandLine:
         assert "Traceback" not in said
         assert journal.exists()
         assert not (tmp_path / "fig3.csv").exists()
+
+
+SHAPE = {"shape": [8, 12], "sparsity": 2, "trials": 1}
+FEW = {"signals": [40], "iterations": 2}
+PICTURE = {"crop": [100, 220, 32], "atoms": 70, "patches": 100, "iterations": 1}
+SMALLEST = {
+    "fig1": {**SHAPE, "signals": 30, "iterations": 4, "example": 0},
+    "fig2a": {**SHAPE, **FEW},
+    "fig2b": {**SHAPE, **FEW},
+    "fig3": {**SHAPE, **FEW, "iterations_with_ridge": 1},
+    "fig4": {**PICTURE, "shown": [104, 224, 16], "trials": 2},
+    "table1": {"figures": {"fig2a": FEW, "fig2b": FEW, "fig3": FEW, "fig4": PICTURE}, "repeats": 1},
+    "theorem1": {"starts": 1, "steps": 5},
+    "recovery": {"shapes": [[6, 8, 2]], "signals": [[20]], "ridges": [0.1, 0.0], "starts": 1, "trials": 1},
+    "solvers": {
+        "problems": [{"shape": [8, 12], "signals": 60, "sparsity": 2, "iterations": 5}],
+        "repeats": 1,
+    },
+}
+
+
+class TestAll:
+    """``reproduce all``, each experiment at the smallest size that can be drawn."""
+
+    @pytest.fixture(autouse=True)
+    def small(self, monkeypatch):
+        find = experiments.find
+
+        def smaller(name):
+            study = find(name)
+            return dataclasses.replace(study, quick={**study.quick, **SMALLEST[name]})
+
+        monkeypatch.setattr(experiments, "find", smaller)
+
+    def test_measures_draws_and_judges_all_of_them_and_draws_again_what_is_there(self, tmp_path, capsys):
+        pytest.importorskip("skimage")
+        reproduce("all", quick=True, out=tmp_path, jobs=1)
+        ends = ("csv", "json", "png", "svg")
+        expected = {f"{name}.{end}" for name in experiments.NAMES for end in ends} | {"fig4.npz"}
+        assert {path.name for path in tmp_path.iterdir()} == expected
+        said = capsys.readouterr().out
+        assert all(word in said for word in ("claim", "measured", "holds"))
+        for name in experiments.NAMES:
+            claims = experiments.find(name).claims(read_csv(tmp_path / f"{name}.csv"))
+            assert said.count(f"│ {name} ") == len(claims) > 0
+            assert f"{name}.png" in said
+        for path in expected - {"theorem1.csv", "fig2a.csv", "fig4.csv"}:
+            (tmp_path / path).unlink()
+        with pytest.raises(Failure, match="to draw fig1, fig2b, fig3, fig4, table1, recovery, solvers from"):
+            reproduce("all", quick=True, out=tmp_path, plot_only=True, as_json=True)
+        drawn = json.loads(capsys.readouterr().out)
+        assert [result["experiment"] for result in drawn] == ["fig2a", "theorem1"]
+        assert {path.stem for path in tmp_path.glob("*.png")} == {"fig2a", "theorem1"}
+
+    def test_without_scikit_image_does_what_needs_no_pictures(self, tmp_path, capsys, monkeypatch):
+        for name in [name for name in sys.modules if name.partition(".")[0] == "skimage"]:
+            monkeypatch.setitem(sys.modules, name, None)
+        monkeypatch.setitem(sys.modules, "skimage", None)
+        monkeypatch.setattr(experiments, "NAMES", ("fig4", "table1", "theorem1"))
+        reproduce("all", quick=True, out=tmp_path, jobs=1, quiet=True)
+        said = capsys.readouterr().err
+        for name in ("fig4", "table1"):
+            assert f"{name} is left out: pictures need scikit-image" in said
+        assert {path.stem for path in tmp_path.iterdir()} == {"theorem1"}
+        with pytest.raises(Failure, match="pictures need scikit-image"):
+            reproduce("fig4", quick=True, out=tmp_path, jobs=1)

@@ -148,10 +148,12 @@ def redraw(study, folder):
     # The backend is the caller's own; nothing of the figure is to be seen on a screen before it is closed.
     with plt.ioff(), style():
         figure = study.draw(table, *pictures)
-        for end, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-            with whole_file(path.with_suffix(f".{end}")) as file:
-                figure.savefig(file, format=end, metadata=metadata)
-        plt.close(figure)
+        try:
+            for end, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+                with whole_file(path.with_suffix(f".{end}")) as file:
+                    figure.savefig(file, format=end, metadata=metadata)
+        finally:
+            plt.close(figure)
     return table
 
 
