@@ -6,6 +6,7 @@ run on problems small enough for every day.
 
 import contextlib
 import dataclasses
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -81,6 +82,7 @@ class TestRunning:
         assert record["seed"] == 0
         assert record["parameters"] == parameters
         assert record["versions"]["pymanopt"].startswith("2.")
+        assert ("scikit-image" in record["versions"]) == (importlib.util.find_spec("skimage") is not None)
         assert record["timings"]["parts"] == 5
 
     def test_processes_do_not_change_the_results(self, tmp_path):
