@@ -1,7 +1,8 @@
 """The paper's figures and tables, and what goes past them: one short file per result.
 
-Every file holds a function that measures (a pure one, but for times), a function that draws, and a `Study` that names its
-parameters. `study.py` runs any of them: over processes, resumable, with the same numbers however many.
+Every file holds a function that measures (a pure one, but for times), a function that draws, and a `Study`
+that names its parameters. `study.py` runs any of them: over processes, resumable, with the same numbers
+however many.
 ``manifold-dl reproduce NAME`` is the command line to it.
 """
 

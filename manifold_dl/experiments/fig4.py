@@ -141,9 +141,7 @@ def claims(table):
     noisy = select(table, method=NOISY)["psnr"]
     methods = [method for method in in_order(table["method"]) if method != NOISY]
     gains = {method: select(table, method=method)["psnr"] - noisy for method in methods}
-    told = ", ".join(
-        f"{method} {gain.mean():.2f} ± {np.std(gain):.2f}" for method, gain in gains.items()
-    )
+    told = ", ".join(f"{method} {gain.mean():.2f} ± {np.std(gain):.2f}" for method, gain in gains.items())
     ours, start = gains["regularized SimCO"], gains[START]
     rivals = {name: gain for name, gain in gains.items() if name not in ("regularized SimCO", START)}
     second = max(rivals, key=lambda name: rivals[name].mean())
