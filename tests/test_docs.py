@@ -79,7 +79,8 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def pages(site):
-    return {path.relative_to(site).as_posix(): Page(path) for path in sorted(site.rglob("*.html"))}
+    paths = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
+    return {path.relative_to(site).as_posix(): Page(path) for path in paths}
 
 
 def test_every_page_is_there(pages):

@@ -40,6 +40,7 @@ MORE_NAMES = [
 ]
 
 NAME = re.compile(r"(?P<package>mdl\.|manifold_dl\.)?(?P<name>[A-Za-z]\w*(?:\.\w+)*)(?:\([^()]*\))?")
+DOCUMENTED = re.compile(r"api/generated/(?P<page>[\w.]+)\.html#(?P<anchor>[\w.]+)")
 TUTORIAL = re.compile(r"\]\((?:\.\./)+tutorials/(?P<name>\d\d_\w+)\.py\)")
 TUTORIALS = re.compile(r"\]\((?:\.\./)+tutorials/?\)")
 
@@ -166,6 +167,18 @@ def readable_defaults(app, what, name, value, options, signature, returned):
     return signature, returned
 
 
+def mend_source_pages(app, pagename, templatename, context, doctree):
+    """From the source of a name back to its API page, which knows it by its public name only."""
+    if pagename.startswith("_modules/") and "body" in context:
+        context["body"] = DOCUMENTED.sub(_public_anchor, context["body"])
+
+
+def _public_anchor(match):
+    own = match["page"].rpartition(".")[2]
+    member = match["anchor"].partition(f".{own}.")[2]
+    return f"api/generated/{match['page']}.html#{match['page']}" + (f".{member}" if member else "")
+
+
 def setup(app):
     app.add_transform(LinkNames)
     app.connect("source-read", link_to_pages)
@@ -173,4 +186,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", keep_bars, priority=100)  # before numpydoc takes it apart
     app.connect("autodoc-process-signature", readable_defaults)
     app.connect("autodoc-skip-member", skip_fields)
+    app.connect("html-page-context", mend_source_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
