@@ -296,9 +296,7 @@ for name, result in (("cosines", with_cosines), ("coins", with_coins), ("learned
 # * The noise can be read off the finest details, by their median. Near the true σ little depends on it; far
 #   from it, everything.
 
-assert (
-    left_of_picture[4] < 0.2 < 0.5 < left_of_noise[4]
-)  # five atoms: most of the picture, little of the noise
+assert left_of_picture[4] < 0.2 < 0.5 < left_of_noise[4]  # five atoms: the picture, not the noise
 best = int(np.argmin(wrong))
 assert 0 < best < 8 and wrong[-1] > 1.2 * wrong[best]  # after a few atoms the noise comes back
 assert 0.8 * sigma < left_of_both[best] < 1.2 * sigma  # and that is where the noise is reached
