@@ -131,16 +131,20 @@ def _order(says, table, method, others, sign=1):
             clear.append(n)
         else:
             open_.append(n)
-        told.append(f"{np.mean(mine):.2g} against {', '.join(f'{np.mean(e):.2g}' for e in rivals.values())}")
+        told.append(f"{_mean(mine)} against {', '.join(map(_mean, rivals.values()))}")
     trials = len(select(table, method=method, n=sizes[0])["error"])
     verdicts = (("beyond two standard errors", clear), ("undecided", open_), ("the other way round", against))
     words = "; ".join(f"{word} at n = {', '.join(map(str, ns))}" for word, ns in verdicts if ns)
     means_of = "; ".join(f"n = {n}: {text}" for n, text in zip(sizes, told, strict=True))
     return Claim(
         says,
-        f"{trials} draws a point, {words} (means, {', '.join(others)}: {means_of})",
+        f"{trials} draws a point, {words} (means ± standard errors, {', '.join(others)}: {means_of})",
         bool(clear and not against),
     )
+
+
+def _mean(errors):
+    return f"{np.mean(errors):.2g} ± {standard_error(errors):.1g}"
 
 
 fig2a = Study(
