@@ -43,6 +43,7 @@ autosummary_imported_members = True
 autodoc_typehints = "none"  # the docstrings say more than the types
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 

@@ -214,6 +214,7 @@ def test_leftovers_of_restructured_text_become_markdown():
         (r"\bar g_i", "</mover><mi>i</mi></msub>"),  # the index stands beside, not below
         (r"\sin\theta", '<mi>sin</mi><mspace width="0.1667em" /><mi>θ</mi>'),
         (r"\sin(x)", '<mi>sin</mi><mo stretchy="false">(</mo>'),
+        (r"2\cos t", '<mn>2</mn><mspace width="0.1667em" /><mi>cos</mi>'),
         (r"a < b", "<mo>&lt;</mo>"),
     ],
 )

@@ -17,7 +17,8 @@ logger = logging.getLogger(__name__)
 # Commands that docutils does not know, by what means the same.
 SYNONYMS = {r"\dots": r"\ldots", r"\big\|": r"\|"}
 APPLY = "\N{FUNCTION APPLICATION}"
-BARS, ACCENTS, OPENING = set("|‖∥"), set("ˉˆ˜˙¨ˇ˘"), set("([{")
+BARS, ACCENTS, OPENING = set("|‖∥⟨⟩"), set("ˉˆ˜˙¨ˇ˘"), set("([{")
+THIN = "0.1667em"
 ROWS = {"math", "mrow", "mtd", "mstyle"}  # whose children stand side by side
 
 
@@ -38,7 +39,7 @@ def mathml(node, as_block):
 
 
 def mend(element, stretch):
-    """In place: bars that do not grow, subscripts beside accents, a little space after function names."""
+    """In place: bars that do not grow, subscripts beside accents, a little space around function names."""
     element.tag = element.tag.rpartition("}")[2]  # without the namespace, which is HTML's own
     element.text = (element.text or "").strip() or None
     element.tail = None
@@ -54,13 +55,15 @@ def mend(element, stretch):
         element[0][:] = [base, accent]
     if element.tag not in ROWS:
         return
-    for number, child in reversed(list(enumerate(element))):
-        following = element[number + 1] if number + 1 < len(element) else None
-        opens = following is None or following.text in OPENING
-        if child.text == APPLY:
-            element.remove(child)
-        elif _names_a_function(child) and not opens:
-            element.insert(number + 1, ElementTree.Element("mspace", width="0.1667em"))
+    row = [child for child in element if child.text != APPLY]
+    element[:] = []
+    for before, child, after in zip([None, *row], row, [*row[1:], None], strict=False):
+        is_function = _names_a_function(child)
+        if is_function and before is not None and before.tag not in ("mo", "mspace"):
+            element.append(ElementTree.Element("mspace", width=THIN))
+        element.append(child)
+        if is_function and after is not None and after.text not in OPENING and after.tag != "mspace":
+            element.append(ElementTree.Element("mspace", width=THIN))
 
 
 def _names_a_function(element):
