@@ -1,7 +1,8 @@
 """How many atoms of a known dictionary are found again, and in what time.
 
 The setting is the paper's Section VI-B with OMP in the loop: 16×32 dictionaries, S = 4, no noise, one
-start each. Run as ``python benchmarks/recovery.py [--seeds N] [--signals 200 300 500 1500] [--init random]``.
+start each. Run as ``python benchmarks/recovery.py [--seeds N] [--signals 200 300 500 1500] [--init random]``;
+with ``--optimizers`` it is SimCO that competes, with several numbers of steps between two codings.
 """
 
 import argparse
@@ -9,7 +10,7 @@ import time
 import warnings
 
 import numpy as np
-from pymanopt.optimizers import SteepestDescent
+from pymanopt.optimizers import SteepestDescent, TrustRegions
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -22,6 +23,16 @@ def paper_update():
     """One golden-section step, with a ridge of 0.1 for 30 iterations and none afterwards."""
     optimizer = SteepestDescent(line_searcher=mdl.GoldenSection(), max_iterations=1)
     return mdl.SimCO(optimizer=optimizer, mu=[0.1] * 30 + [0.0])
+
+
+def optimizers():
+    """Conjugate gradients and trust regions, as SimCO has them, with more and fewer steps."""
+    for steps in (3, 4, 5, 6, 8):
+        optimizer = mdl.updates.first_order_optimizer()
+        optimizer._max_iterations = steps + 1  # Pymanopt makes one step less than it is allowed
+        yield f"conjugate gradients, {steps}", optimizer
+    for steps in (1, 2, 3):
+        yield f"trust region, {steps}", TrustRegions(kappa=0.3, max_iterations=steps, verbosity=0)
 
 
 def with_omp(update, init):
@@ -55,6 +66,7 @@ def main():
     parser.add_argument("--signals", type=int, nargs="+", default=[200, 300, 500, 1500])
     parser.add_argument("--init", default="random", help="'random' or 'data', for the OMP-based methods")
     parser.add_argument("--without-sklearn", action="store_true", help="it takes most of the time")
+    parser.add_argument("--optimizers", action="store_true", help="compare those of SimCO")
     options = parser.parse_args()
     methods = {
         "MOD": (learn, with_omp(mdl.MOD(), options.init)),
@@ -66,6 +78,10 @@ def main():
     if not options.without_sklearn:
         name = f"scikit-learn's ℓ₁ (alpha {options.alpha})"
         methods[name] = (learn_with_sklearn, {"alpha": options.alpha})
+    if options.optimizers:
+        methods = {
+            name: (learn, with_omp(mdl.SimCO(optimizer), options.init)) for name, optimizer in optimizers()
+        }
     methods = {name: method for name, method in methods.items() if (options.only or "") in name}
 
     table = Table(

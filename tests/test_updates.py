@@ -26,7 +26,7 @@ from manifold_dl.objective import tally
 from manifold_dl.optimizers import LBFGS, LeadingSingularVector
 from manifold_dl.regularizers import Coherence
 from manifold_dl.schedules import AllAtoms, Blocks, OneAtATime, Overlapping, RandomSubsets, sweep
-from manifold_dl.updates import KSVD, MOD, SimCO, Stage, two_step
+from manifold_dl.updates import KSVD, MOD, SimCO, Stage, first_order_optimizer, two_step
 
 M, D_, N, S = 8, 12, 90, 3
 
@@ -630,6 +630,42 @@ def searches_of(update, *args, **kwargs):
     return result, searches
 
 
+class GradientOnly:
+    """Plain NumPy, which autograd cannot read: there is no second derivative to be had."""
+
+    def value(self, dictionary):
+        return float(np.sum(np.exp(dictionary)))
+
+    def gradient(self, dictionary):
+        return np.exp(dictionary)
+
+
+class TestDefaultOptimizer:
+    def test_is_a_trust_region(self):
+        Y, D, X = problem_data()
+        (default, _), searches = searches_of(SimCO(mu=0.1), Y, D, X)
+        named, _ = SimCO(TrustRegions(kappa=0.3, max_iterations=3), mu=0.1)(Y, D, X)
+        np.testing.assert_array_equal(default, named)
+        assert not searches
+
+    def test_does_without_second_derivatives_of_regularizers_and_manifolds(self):
+        class FirstOrder(Spheres):
+            def euclidean_to_riemannian_hessian(self, *args):
+                raise NotImplementedError
+
+        Y, D, X = problem_data()
+        for settings in ({"regularizers": [GradientOnly()]}, {"manifold": FirstOrder}):
+            (default, _), searches = searches_of(SimCO(mu=0.1, **settings), Y, D, X)
+            named, _ = SimCO(first_order_optimizer(), mu=0.1, **settings)(Y, D, X)
+            np.testing.assert_array_equal(default, named)
+            assert len(searches) == 5
+
+    def test_a_named_one_is_not_replaced(self):
+        Y, D, X = problem_data()
+        with pytest.raises(TypeError, match="a hessian method"):
+            SimCO(TrustRegions(), regularizers=[GradientOnly()])(Y, D, X)
+
+
 class TestStepMemory:
     def optimizer(self):
         return SteepestDescent(line_searcher=GeodesicSearch(), max_iterations=1, verbosity=0)
@@ -803,9 +839,10 @@ class TestComponents:
 
     def test_default_rules_do_not_share_their_steps(self):
         Y, D, X = problem_data()
-        rule = SimCO()
+        rule = SimCO(regularizers=[GradientOnly()])  # without a second derivative it searches along lines
         other = dataclasses.replace(rule)
         D, X = rule(Y, D, X)
+        assert rule.memory and not other.memory
         _, searches = searches_of(other, Y, D, X, iteration=1)
         # An eighth of the typical distance, π√d.
         assert searches[0].probes[0][0] == pytest.approx(np.pi * np.sqrt(D_) / 8 / searches[0].norm)

@@ -36,6 +36,7 @@ MORE_NAMES = [
     "streaming.towards",
     "updates.DictionaryUpdate",
     "updates.default_optimizer",
+    "updates.first_order_optimizer",
     "updates.two_step",
 ]
 

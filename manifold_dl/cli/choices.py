@@ -31,7 +31,7 @@ UpdateOption = Annotated[
 SolverOption = Annotated[
     str | None,
     typer.Option(
-        help="SimCO's optimizer: cg (the default), lbfgs, trust-region, golden (the paper's one step with "
+        help="SimCO's optimizer: trust-region (the default), cg, lbfgs, golden (the paper's one step with "
         "golden section), or any other by name.",
         autocompletion=_names("optimizers"),
     ),
@@ -89,16 +89,16 @@ def update_named(name, solver=None, mu=None, manifold=None, regularizers=None, d
 
 
 def _solver(name):
-    from pymanopt.optimizers import SteepestDescent, TrustRegions
+    from pymanopt.optimizers import SteepestDescent
 
     from manifold_dl.line_search import GoldenSection
     from manifold_dl.optimizers import LBFGS
-    from manifold_dl.updates import default_optimizer
+    from manifold_dl.updates import default_optimizer, first_order_optimizer
 
     nicknames = {
-        "cg": default_optimizer,
+        "cg": first_order_optimizer,
         "lbfgs": lambda: LBFGS(max_iterations=5),
-        "trust-region": lambda: TrustRegions(max_iterations=3),
+        "trust-region": default_optimizer,
         "golden": lambda: SteepestDescent(line_searcher=GoldenSection(), max_iterations=1),
     }
     if name in nicknames:
