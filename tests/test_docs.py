@@ -71,7 +71,7 @@ def site(tmp_path_factory):
         capture_output=True,
         text=True,
         # One thread each: two tutorials run at a time.
-        env={**os.environ, "MPLBACKEND": "Agg", "OPENBLAS_NUM_THREADS": "1"},
+        env={**os.environ, "MPLBACKEND": "Agg", "OPENBLAS_NUM_THREADS": "1", "NO_COLOR": "1"},
     )
     assert run.returncode == 0, f"the documentation cannot be built:\n{run.stdout}\n{run.stderr}"
     return root / "html"
