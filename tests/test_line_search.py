@@ -133,6 +133,19 @@ def test_the_first_step_may_be_left_to_the_manifold():
     assert Spheres(3, 16).typical_dist == pytest.approx(4 * np.pi)
 
 
+def test_the_first_step_of_the_manifold_leaves_single_precision_alone():
+    x = Spheres(3, 4).random_point(0).astype(np.float32)
+    d = Spheres(3, 4).random_tangent_vector(x, rng=1).astype(np.float32)
+    seen = []
+
+    def cost(y):
+        seen.append(y.dtype)
+        return float(np.sum((y - x - d) ** 2))
+
+    GeodesicSearch(first_step=None).search(cost, Spheres(3, 4), x, d, f0=cost(x), df0=-2.0)
+    assert set(seen) == {np.dtype(np.float32)}
+
+
 @every_searcher
 @with_and_without_slope
 @pytest.mark.parametrize("far", [1e-8, 1e-4, 1.0, 1e4, 1e8])

@@ -95,7 +95,7 @@ class GeodesicSearch(LineSearch):
 
 def _eighth(manifold):
     try:
-        return manifold.typical_dist / 8
+        return float(manifold.typical_dist) / 8  # a NumPy number would turn single precision into double
     except NotImplementedError:
         return math.sqrt(manifold.dim) / 8
 
