@@ -272,13 +272,14 @@ figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="normal")
 
 digits = load_digits().data.T / 16
 inks = {}
-figure, axes = plt.subplots(1, 2, figsize=(8.4, 4.4))
+figure, axes = plt.subplots(1, 2, figsize=(8.4, 4.8))
 for ax, factory in zip(axes, (Spheres, NonNegative), strict=True):
     result = mdl.learn_dictionary(
         digits,
         36,
         coder=coder,
-        update=mdl.SimCO(manifold=factory, mu=0.05),
+        # More steps than the default has: roots, which NonNegative moves, take longer to turn than atoms.
+        update=mdl.SimCO(TrustRegions(max_iterations=6, verbosity=0), manifold=factory, mu=0.05),
         max_iter=12,
         init="random",
         rng=0,
