@@ -57,7 +57,6 @@ sphinx_gallery_conf = {
     "reference_url": {"manifold_dl": None},
     "inspect_global_variables": True,
     "capture_repr": (),
-    "image_srcset": ["2x"],
     "thumbnail_size": (480, 240),  # most figures are wide
     "download_all_examples": False,
     "write_computation_times": False,
