@@ -29,7 +29,7 @@ def recover(sparsity):
     >>> from manifold_dl import learn_dictionary, metrics
     >>> from manifold_dl.datasets import synthetic
     >>> D, X, Y = synthetic(8, 12, 300, sparsity=2, rng=0)
-    >>> result = learn_dictionary(Y, 12, **recover(sparsity=2), rng=1)
+    >>> result = learn_dictionary(Y, 12, **recover(sparsity=2), rng=2)
     >>> metrics.recovery(result.dictionary, D)
     1.0
     """
