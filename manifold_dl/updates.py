@@ -39,15 +39,15 @@ def default_optimizer():
     return TrustRegions(kappa=0.3, max_iterations=3, verbosity=0)
 
 
-def first_order_optimizer():
-    """Five conjugate-gradient steps along geodesics: what stands in where there is no second derivative.
+def first_order_optimizer(steps=5):
+    """So many conjugate-gradient steps along geodesics: what stands in where there is no second derivative.
 
     Polak and Ribière's β forgets a direction that did not help, so a laxer search will do. Its first probe
     grows with the number of atoms: the first step from a random dictionary turns each by about a radian.
     """
     searcher = GeodesicSearch(curvature=0.3, first_step=None)
     # Pymanopt makes one step less than it is allowed.
-    return ConjugateGradient("PolakRibiere", line_searcher=searcher, max_iterations=6, verbosity=0)
+    return ConjugateGradient("PolakRibiere", line_searcher=searcher, max_iterations=steps + 1, verbosity=0)
 
 
 def two_step(iteration, iterations=50):
@@ -191,6 +191,7 @@ class SimCO:
         mu = self.mu_at(iteration)
         subsets = sweep(self.schedule, stage.D.shape[1], rng, usage=stage.incidence.usage)
         keep_steps = bool(iteration)  # a run begins with fresh step lengths and goes on with those it finds
+        self._asked.clear()  # once a stage and not once a run: a resumed run then counts the same evaluations
         for I in subsets:
             keep_steps |= self._move(stage, I, mu, keep_steps, rng)
         return stage.D, stage.support.codes(stage.values)
@@ -202,12 +203,21 @@ class SimCO:
             return False
         start = stage.D[:, I]
         before = problem.cost(start)  # every optimizer begins with it: now the answer is known
-        optimizer, without_hessian = self._optimizers
-        if self.optimizer is None and not _has_hessian(problem, start):
-            optimizer = without_hessian
-        point = run_quietly(optimizer, problem, start, keep_steps=keep_steps, rng=rng)
+        point = run_quietly(
+            self._optimizer_for(problem, start), problem, start, keep_steps=keep_steps, rng=rng
+        )
         stage.accept(I, problem, point, before)
         return True
+
+    def _optimizer_for(self, problem, point):
+        # Manifold and regularizers are those of all subsets, so one Hessian product tells.
+        if self.optimizer is None and "second_order" not in self._asked:
+            self._asked["second_order"] = _has_hessian(problem, point)
+        return self._optimizers[not self._asked.get("second_order", True)]
+
+    @cached_property
+    def _asked(self):
+        return {}
 
 
 def _has_hessian(problem, point):

@@ -291,7 +291,7 @@ def _check_derivatives(inspection, scene, retraction_order):
             inspection.skip(
                 "Riemannian Hessians are right (there is no path of second order to measure them along)"
             )
-    except NotImplementedError:
+    except NotImplementedError:  # the manifold says that it does not convert derivatives
         inspection.skip(fact)
     except CheckFailed as error:
         fault = str(error).rstrip(".")
@@ -311,7 +311,7 @@ def _slope(difference):
 def _exists(method, *arguments):
     try:
         method(*arguments)
-    except NotImplementedError:
+    except NotImplementedError:  # how a Pymanopt manifold says that it lacks a map
         return False
     return True
 

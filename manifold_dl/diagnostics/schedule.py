@@ -54,7 +54,7 @@ def check_schedule(schedule, n_atoms=12, *, covers=None, rng=0):
     inspection.require(
         same, "a seed repeats the sweep", "is not repeatable: the same seed gave two different sweeps"
     )
-    after = np.random.get_state()  # noqa: NPY002
+    after = np.random.get_state()  # noqa: NPY002 - the same, afterwards
     inspection.require(
         all(np.array_equal(a, b) for a, b in zip(state, after, strict=True)),
         "the global random state is left alone",

@@ -33,7 +33,7 @@ def has_exp(manifold, point, direction):
         return False
     try:
         manifold.exp(point, 1e-3 * direction)
-    except NotImplementedError:
+    except NotImplementedError:  # how a Pymanopt manifold says that it lacks a map
         return False
     return True
 

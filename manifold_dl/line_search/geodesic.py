@@ -96,7 +96,7 @@ class GeodesicSearch(LineSearch):
 def _eighth(manifold):
     try:
         return float(manifold.typical_dist) / 8  # a NumPy number would turn single precision into double
-    except NotImplementedError:
+    except NotImplementedError:  # Pymanopt's way to say that a manifold has no typical distance
         return math.sqrt(manifold.dim) / 8
 
 

@@ -171,7 +171,7 @@ class Phi:
 
 def _travel(manifold, x, step):
     if not isinstance(manifold, RetrAsExpMixin):  # its exp is the retraction, with a warning
-        with suppress(NotImplementedError):
+        with suppress(NotImplementedError):  # Pymanopt's way to say that there is no exponential map
             # Rounding takes exp off the manifold a little, and where the cost falls in that direction every
             # step doubles the little. A retraction by zero changes nothing but that.
             return manifold.retraction(manifold.exp(x, step), 0.0 * step)

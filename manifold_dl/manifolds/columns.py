@@ -126,6 +126,7 @@ class ProductOfColumns(Manifold):
     def exp(self, point, tangent_vector):
         """Follow the geodesic of every atom, where there is one in closed form."""
         if isinstance(self.atom, RetrAsExpMixin):
+            # As Pymanopt's manifolds say it, so that searches and checks turn to the retraction.
             raise NotImplementedError(f"{self.atom} has no exponential map: use the retraction.")
         return self._each(self.atom.exp, point, tangent_vector)
 
@@ -174,8 +175,8 @@ def _global_generator(rng):
     if rng is None:
         yield
         return
-    before = np.random.get_state()  # noqa: NPY002
-    np.random.seed(np.random.default_rng(rng).integers(2**32))  # noqa: NPY002
+    before = np.random.get_state()  # noqa: NPY002 - put back below
+    np.random.seed(np.random.default_rng(rng).integers(2**32))  # noqa: NPY002 - Pymanopt takes no other
     try:
         yield
     finally:
