@@ -11,10 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from numbers import Integral
 
 import numpy as np
+
+from manifold_dl import kernels
 
 # Large enough that a block outweighs the hundred microseconds of handing it to a thread. With more signals
 # the blocks grow to eight of them, and then no further: their number grows instead.
@@ -34,6 +36,11 @@ class Block:
     @property
     def data(self):
         return self.signals, self.indptr, self.indices
+
+    @cached_property
+    def packs(self):
+        """The support as the kernels like it, arranged once."""
+        return kernels.arrange(self.indptr, self.indices)
 
 
 def split(signals, indptr, indices, size=None):

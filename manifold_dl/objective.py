@@ -10,7 +10,7 @@ factorises once. `problem.py` turns this into a Pymanopt problem.
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -90,13 +90,14 @@ class Objective:
         # its own; those after it do so if a Hessian product has been asked for by then.
         self._keep_factors = True
         self._wants_hessian = False
+        self._believes_searches = False
 
     def value(self, point):
         return self.constant + self._state(point).value
 
     def gradient(self, point):
         """The Euclidean gradient, m×k."""
-        state = self._state(point)
+        state = self._state(point, with_gradient=True)
         if not state.gradient_asked:
             state.gradient_asked = True
             self.counts.gradient += 1
@@ -109,36 +110,49 @@ class Objective:
         if self.fixed_codes is not None:
             return 2 * (self.fixed_energy @ E).T
         self._wants_hessian = self._keep_factors = True
-        state = self._state(point, with_factors=True)
+        state = self._state(point, with_gradient=True, with_factors=True)
         cross = inner(state.atoms, E)
 
         def one(pair):
             block, fit = pair
-            return kernels.hessian(*block.data, state.atoms, cross, self.mu, fit, E)
+            return kernels.hessian(*block.data, state.atoms, cross, self.mu, fit, E, block.packs)
 
         total = np.zeros_like(state.atoms)
-        for part in map_in_order(one, list(zip(self.blocks, state.fits, strict=True)), self.threads):
+        for part in map_in_order(one, zip(self.blocks, state.fits, strict=True), self.threads):
             total += part
         return total.T
 
     def codes(self, point):
         """The optimal codes at the support's entries, in its order."""
-        return self._state(point).codes(self.fixed_codes)
+        return self._codes(self._state(point))
 
     def energies(self, point):
         """‖X_i‖² of every atom: half the diagonal blocks of the Gauss-Newton Hessian."""
         state = self._state(point)
         if state.energies is None:
-            codes = state.codes(self.fixed_codes).astype(float)
+            codes = self._codes(state).astype(float)
             state.energies = np.bincount(self.indices, weights=codes**2, minlength=self.shape[1])
         return state.energies
 
     def restrict(self, point, direction):
         """φ(t) = f along the great circles that leave `point` in `direction`, with φ′."""
-        state = self._state(point)
-        if not self._wants_hessian:
+        state = self._state(point, with_gradient=True)
+        if state.has_factors and not self._wants_hessian:
             state.forget_factors()  # an optimizer that searches along lines asks for no Hessian products
         return Restriction(self, state, self._rows(direction))
+
+    def expect_searches(self):
+        """The optimizer to come searches along lines: it needs no factors, and takes φ(t) for the value.
+
+        The end of a search then costs no pass over the signals before somebody asks for the gradient there,
+        which nobody does at the last one. Else every value is from the residual, digit by digit.
+        """
+        self._keep_factors, self._believes_searches = False, True
+
+    def arrive(self, point, value, codes):
+        """A search ended at `point`: the value there (without `constant`), and a function for the codes."""
+        if self._believes_searches:
+            self._states = [State(self._rows(point), value, codes), *self._states[: self._wants_hessian]]
 
     @cached_property
     def fixed_energy(self):
@@ -150,29 +164,34 @@ class Objective:
         ).tocsr()
         return (X @ X.T).toarray().astype(self.dtype)
 
-    def _state(self, point, with_factors=False):
+    def _state(self, point, with_gradient=False, with_factors=False):
         """The work done at `point`, from memory if it is one of the last points."""
         atoms = self._rows(point)
-        state = self._remembered(atoms, with_factors)
+        state = self._remembered(atoms.tobytes(), with_gradient, with_factors)
         if state is None:
             # A trust region may come back to the point before; a line search does not, and its codes go now.
-            self._states = self._states[: 1 if self._wants_hessian else 0]
+            del self._states[self._wants_hessian :]
             state = self._compute(atoms)
-            self._states.insert(0, state)
+        # To the front, so that a trust region may be refused twice without losing its centre.
+        self._states.insert(0, state)
         return state
 
-    def _remembered(self, atoms, with_factors):
+    def _remembered(self, key, with_gradient, with_factors):
+        """Take the state with this key out of memory; None if there is none, or if it knows too little."""
         for place, state in enumerate(self._states):
             # By value, not by identity: a caller may have changed the array in place.
-            if np.array_equal(state.atoms, atoms) and (state.has_factors or not with_factors):
-                # To the front, so that a trust region may be refused twice without losing its centre.
-                self._states.insert(0, self._states.pop(place))
-                return state
+            if state.key == key:
+                del self._states[place]
+                enough = (state.gradient is not None or not with_gradient) and (
+                    state.has_factors or not with_factors
+                )
+                return state if enough else None
         return None
 
     def _compute(self, atoms):
         self.counts.value += 1
-        state = State(atoms, np.zeros_like(atoms))
+        state = State(atoms)
+        state.gradient = np.zeros_like(atoms)
         if self.fixed_codes is not None:
             one = lambda block: kernels.fit_fixed(*block.data, atoms, self.fixed_codes[block.entries])
             for value, gradient in map_in_order(one, self.blocks, self.threads):
@@ -180,8 +199,9 @@ class Objective:
                 state.gradient += gradient
             return state
         self.counts.factorisation += 1
-        state.gram, state.has_factors = inner(atoms, atoms), self._keep_factors
-        one = lambda block: kernels.fit(*block.data, atoms, state.gram, self.mu, state.has_factors)
+        mu, gram, keep = self.mu, inner(atoms, atoms), self._keep_factors
+        state.gram, state.has_factors = gram, keep
+        one = lambda block: kernels.fit(*block.data, atoms, gram, mu, keep, block.packs)
         for fit in map_in_order(one, self.blocks, self.threads):
             state.value += fit.value
             state.gradient += fit.gradient
@@ -189,6 +209,17 @@ class Objective:
             self.counts.deficient += len(fit.deficient)
         self._keep_factors = self._wants_hessian
         return state
+
+    def _codes(self, state):
+        if self.fixed_codes is not None:
+            return self.fixed_codes
+        if state.codes is not None:
+            if callable(state.codes):
+                state.codes = state.codes()
+            return state.codes
+        if len(state.fits) == 1:
+            return state.fits[0].codes
+        return np.concatenate([fit.codes for fit in state.fits] or [np.zeros(0, self.dtype)])
 
     def _rows(self, matrix):
         """An m×k matrix as contiguous rows of atoms: always a copy, so that nobody changes it under us."""
@@ -198,26 +229,16 @@ class Objective:
         return np.array(matrix.T, dtype=self.dtype, order="C")
 
 
-@dataclass
 class State:
-    """The work done at one dictionary."""
+    """The work done at one dictionary: by a pass over the signals, or by a search that ended there."""
 
-    atoms: np.ndarray
-    gradient: np.ndarray
-    value: float = 0.0
-    gram: np.ndarray | None = None
-    fits: list = field(default_factory=list)
-    has_factors: bool = False
-    gradient_asked: bool = False
-    energies: np.ndarray | None = None
+    def __init__(self, atoms, value=0.0, codes=None):
+        self.atoms, self.key, self.value = atoms, atoms.tobytes(), value
+        self.codes = codes  # of a search, or a function that gets them; after a pass the `fits` have them
+        self.gradient = self.gram = self.energies = None
+        self.fits = []
+        self.has_factors = self.gradient_asked = False
 
     def forget_factors(self):
         self.fits = [fit._replace(factors=None) for fit in self.fits]
         self.has_factors = False
-
-    def codes(self, fixed=None):
-        if fixed is not None:
-            return fixed
-        return (
-            np.concatenate([fit.codes for fit in self.fits]) if self.fits else np.zeros(0, self.atoms.dtype)
-        )

@@ -1,8 +1,11 @@
 """The objective along a geodesic, as a function of one variable: what a line search probes.
 
 `Objective.restrict` makes a `Restriction`; a problem with regularizers, or in other units, wraps it. Called
-for φ(t), asked for φ′ by `derivative`; `line_search/` does both.
+for φ(t), asked for φ′ by `derivative`, told by `arrive` where a search has ended; `line_search/` does so.
 """
+
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +15,17 @@ from manifold_dl.kernels import reference
 
 # OpenBLAS computes a product of at most so many multiplications on the calling thread.
 BLAS_STAYS_ALONE = 2**18
+
+# φ(t) stands for the objective itself as long as no more than three digits cancel in it.
+TRUSTED = 1e-3
+
+
+class Probe(NamedTuple):
+    """φ and φ′ at one t."""
+
+    value: float
+    slope: float | None
+    size: float  # of what was added up: the value is known to a rounding of that
 
 
 class Restriction:
@@ -29,84 +43,91 @@ class Restriction:
 
     def __init__(self, objective, state, direction):
         self.objective = objective
-        atoms, direction = state.atoms.astype(float), direction.astype(float)
-        self.angles = np.sqrt(np.einsum("km,km->k", direction, direction))
-        scale = np.divide(1.0, self.angles, out=np.zeros_like(self.angles), where=self.angles > 0)
-        self.atoms, self.directions = atoms, direction * scale[:, None]
-        self.base = objective.constant + state.value
-        self.follows = objective.fixed_codes is None
+        self.base = state.value
+        atoms, units, angles, rates = kernels.depart(state.atoms, direction, state.gradient)
         DD = inner(atoms, atoms) if state.gram is None else state.gram
-        DU, UU = inner(atoms, self.directions), inner(self.directions, self.directions)
-        self.grams = DD, DU, UU
-        if self.follows:
-            self.products, energy = [], np.zeros((len(atoms), len(atoms)))
-            U = self.directions.astype(objective.dtype, copy=False)
+        self.products = []
+        if objective.fixed_codes is None:
+            U = units.astype(objective.dtype, copy=False)
 
             def products_with(pair):
                 block, fit = pair
-                return kernels.along(*block.data, state.atoms, state.gram, objective.mu, fit.codes, U)
+                return kernels.along(
+                    *block.data, state.atoms, state.gram, objective.mu, fit.codes, U, block.packs
+                )
 
-            pairs = list(zip(objective.blocks, state.fits, strict=True))
+            pairs = zip(objective.blocks, state.fits, strict=True)
+            energy = None
             for part in map_in_order(products_with, pairs, objective.threads):
-                energy += part.energy
-                self.products.append(part._replace(energy=None))
+                energy = part.energy if energy is None else energy + part.energy
+                self.products.append((*objective.blocks[len(self.products)].data, part._replace(energy=None)))
+            if energy is None:
+                energy = np.zeros((len(atoms), len(atoms)))
         else:
             energy = objective.fixed_energy.astype(float)
-        self._quadratic = energy * DU, energy * UU, np.multiply(energy, DD, out=energy)
-        self._linear = tuple(
-            np.einsum("km,km->k", state.gradient, rows, dtype=float) for rows in (atoms, self.directions)
-        )
+        grams = DD, inner(atoms, units), inner(units, units)
+        self.way = kernels.Way(atoms, units, angles, grams, energy, rates)
+        self._room = None
         self._with_slope = False
-        self._last = (None, None, None)  # t, φ, φ′
+        self._probes = {}
 
     def __call__(self, t):
-        return self._at(float(t), self._with_slope)[0]
+        return self.objective.constant + self._at(float(t), self._with_slope).value
 
     def derivative(self, t):
         """φ′(t); free for the t that was probed last, once a derivative has been asked for."""
         self._with_slope = True
-        return self._at(float(t), True)[1]
+        return self._at(float(t), True).slope
 
     def move(self, t):
         """The atoms at t and their velocities, in rows."""
-        return reference.move(self.atoms, self.directions, self.angles, t, None)
+        moved = reference.move(self.way, t)
+        return moved.atoms, moved.velocity
+
+    def arrive(self, t, point):
+        """Let the objective know that `point` is the one at t: value and codes there need no pass over Y."""
+        probe = self._at(float(t), self._with_slope)
+        if probe.value > TRUSTED * probe.size:
+            self.objective.arrive(point, probe.value, partial(self.codes, float(t)))
+
+    def codes(self, t):
+        """The optimal codes at t, in the order of the support."""
+        codes = np.empty(len(self.objective.indices), self.objective.dtype)
+        moved = self._moved(t, True)
+        tasks = [
+            (*data, codes[block.entries])
+            for data, block in zip(self.products, self.objective.blocks, strict=True)
+        ]
+        mu = self.objective.mu
+        one = lambda task: kernels.probe(*task[:4], mu, moved, True, task[4])
+        for *_, n_deficient in map_in_order(one, tasks, self.objective.threads):
+            self.objective.counts.deficient += n_deficient
+        return codes
 
     def _at(self, t, with_slope):
-        last_t, value, slope = self._last
-        if t == last_t and not (with_slope and slope is None):
-            return value, slope
-        self.objective.counts.probe += 1
-        value, slope = self._keeping_codes(t, with_slope or not self.follows)
-        if self.follows:
-            gain, gain_slope = self._following(t, with_slope)
-            value, slope = value + gain, slope + gain_slope
-        self._last = (t, value, slope if with_slope or not self.follows else None)
-        return value, slope
+        probe = self._probes.get(t)
+        if probe is None or (with_slope and probe.slope is None):
+            self.objective.counts.probe += 1
+            moved = self._moved(t, with_slope)
+            gain, gain_slope = self._gain(moved, with_slope)
+            slope = moved.slope + gain_slope if with_slope else None
+            size = abs(self.base) + abs(moved.value) + abs(gain)
+            probe = self._probes[t] = Probe(self.base + moved.value + gain, slope, size)
+        return probe
 
-    def _keeping_codes(self, t, with_slope=True):
-        """Atom by atom P = (1 − cos θt) d − (sin θt) u: quadratic forms in these two vectors of k numbers."""
-        angle = self.angles * t
-        lag, sine = 2 * np.sin(angle / 2) ** 2, np.sin(angle)
-        (B, C, A), (at_atoms, at_directions) = self._quadratic, self._linear
-        by_lag, by_sine = A @ lag - B @ sine, C @ sine - lag @ B
-        value = self.base + lag @ (by_lag - at_atoms) + sine @ (by_sine + at_directions)
-        if not with_slope:  # golden section asks for dozens of values and for no slope
-            return float(value), 0.0
-        lag_rate, sine_rate = self.angles * sine, self.angles * np.cos(angle)
-        slope = lag_rate @ (2 * by_lag - at_atoms) + sine_rate @ (2 * by_sine + at_directions)
-        return float(value), float(slope)
+    def _moved(self, t, with_slope):
+        moved = kernels.move(self.way, t, with_slope, self._room)
+        self._room = moved.room
+        return moved
 
-    def _following(self, t, with_slope):
-        moved = kernels.move(self.atoms, self.directions, self.angles, t, self.grams)
-        mu = self.objective.mu
-
-        def one(pair):
-            block, products = pair
-            return kernels.probe(*block.data, products, mu, moved, with_slope)
-
+    def _gain(self, moved, with_slope):
+        """What it brings that the codes follow, and its slope."""
+        mu, products = self.objective.mu, self.products
+        if len(products) == 1:
+            return kernels.probe(*products[0], mu, moved, with_slope)[:2]
         gain = slope = 0.0
-        pairs = list(zip(self.objective.blocks, self.products, strict=True))
-        for part in map_in_order(one, pairs, self.objective.threads):
+        one = lambda data: kernels.probe(*data, mu, moved, with_slope)
+        for part in map_in_order(one, products, self.objective.threads):
             gain, slope = gain + part[0], slope + part[1]
         return gain, slope
 
@@ -116,6 +137,7 @@ class ProblemRestriction:
 
     def __init__(self, problem, phi):
         self.problem, self.phi = problem, phi
+        self.arrive = phi.arrive
 
     def __call__(self, t):
         value = self.phi(t)
@@ -137,7 +159,8 @@ def inner(atoms, others):
     A few rows at a time: a larger product would wake the threads of BLAS, which then keep busy for some
     milliseconds on the very processors that our blocks are about to use.
     """
-    atoms, others = np.asarray(atoms, dtype=float), np.asarray(others, dtype=float)
+    if atoms.dtype != np.float64 or others.dtype != np.float64:
+        atoms, others = atoms.astype(float), others.astype(float)
     rows = max(1, BLAS_STAYS_ALONE // others.size)
     if rows >= len(atoms):
         return atoms @ others.T

@@ -19,7 +19,13 @@ from manifold_dl.blocks import as_threads
 from manifold_dl.inputs import as_ridge
 from manifold_dl.line_search import GeodesicSearch
 from manifold_dl.manifolds import Spheres
-from manifold_dl.optimizers import LeadingSingularVector, recall_steps, run_quietly, step_memory
+from manifold_dl.optimizers import (
+    LeadingSingularVector,
+    has_line_searcher,
+    recall_steps,
+    run_quietly,
+    step_memory,
+)
 from manifold_dl.schedules import AllAtoms, OneAtATime, sweep
 from manifold_dl.stage import Stage
 
@@ -202,10 +208,11 @@ class SimCO:
         if problem is None:
             return False
         start = stage.D[:, I]
+        optimizer = self._optimizer_for(problem, start)
+        if has_line_searcher(optimizer):
+            problem.objective.expect_searches()
         before = problem.cost(start)  # every optimizer begins with it: now the answer is known
-        point = run_quietly(
-            self._optimizer_for(problem, start), problem, start, keep_steps=keep_steps, rng=rng
-        )
+        point = run_quietly(optimizer, problem, start, keep_steps=keep_steps, rng=rng)
         stage.accept(I, problem, point, before)
         return True
 

@@ -9,14 +9,48 @@ The functions speak of one block of signals:
 
 - `signals` (n×m): a signal y in every row, `atoms` (k×m): an atom in every row, both contiguous;
 - `indptr` (n+1), `indices` (nnz): the support, signal j using the atoms indices[indptr[j]:indptr[j+1]];
-- `codes` (nnz): the coefficients x at those places.
+- `codes` (nnz): the coefficients x at those places;
+- `packs`: the same support as `arrange` deals it, for those who call more than once.
 """
 
 try:
-    from manifold_dl.kernels.compiled import accumulate, along, fit, fit_fixed, hessian, move, probe
+    from manifold_dl.kernels.compiled import (
+        accumulate,
+        along,
+        arrange,
+        depart,
+        fit,
+        fit_fixed,
+        hessian,
+        move,
+        probe,
+    )
     from manifold_dl.kernels.compiled_ksvd import ksvd
 except ImportError:  # no Numba on this platform
-    from manifold_dl.kernels.reference import accumulate, along, fit, fit_fixed, hessian, move, probe
+    from manifold_dl.kernels.reference import (
+        accumulate,
+        along,
+        arrange,
+        depart,
+        fit,
+        fit_fixed,
+        hessian,
+        move,
+        probe,
+    )
     from manifold_dl.kernels.reference_ksvd import ksvd
+from manifold_dl.kernels.reference import Way
 
-__all__ = ["accumulate", "along", "fit", "fit_fixed", "hessian", "ksvd", "move", "probe"]
+__all__ = [
+    "Way",
+    "accumulate",
+    "along",
+    "arrange",
+    "depart",
+    "fit",
+    "fit_fixed",
+    "hessian",
+    "ksvd",
+    "move",
+    "probe",
+]

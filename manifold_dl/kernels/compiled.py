@@ -1,48 +1,45 @@
 """The functions of `reference.py`, compiled with Numba, with nothing allocated per signal.
 
 Every signal solves its own small normal equations by Cholesky, with the Gram matrix of the atoms
-computed once. Signals whose pivots break down are handed to the reference kernel, which solves them by
-singular values. The loops release the interpreter lock, so blocks of signals run in threads.
+computed once, and LANES signals do so in step (`packs.py`). Signals whose pivots break down are handed to the
+reference kernel, which solves them by singular values. The loops release the interpreter lock, so blocks of
+signals run in threads.
 """
 
 import numpy as np
 
 from manifold_dl.kernels import reference
-from manifold_dl.kernels.compiled_geodesic import along, move, probe
-from manifold_dl.kernels.compiled_parts import (
-    add_gradient,
-    backward,
-    cholesky,
-    combine,
-    compiled,
-    extent,
-    forward,
-    residual,
-)
+from manifold_dl.kernels.compiled_geodesic import along, depart, move, probe
+from manifold_dl.kernels.compiling import compiled
+from manifold_dl.kernels.packs import LANES, arrange, backward, dots, factorise, forward, subtract
 from manifold_dl.kernels.reference import PIVOT_RATIO, Fit, take
 
-__all__ = ["accumulate", "along", "fit", "fit_fixed", "hessian", "move", "probe"]
+__all__ = ["accumulate", "along", "arrange", "depart", "fit", "fit_fixed", "hessian", "move", "probe"]
+
+NO_INVERSES = np.zeros((0, 0, 0))
+NOBODY = np.zeros(0, dtype=np.intp)
 
 
-def fit(signals, indptr, indices, atoms, gram, mu, keep_factors=True):
-    largest, n_factors = extent(indptr)
+def fit(signals, indptr, indices, atoms, gram, mu, keep_factors=True, packs=None):
+    packs = packs or arrange(indptr, indices)
     codes = np.zeros(len(indices), dtype=signals.dtype)
-    factors = np.empty(n_factors if keep_factors else 0, dtype=signals.dtype)
+    factors = np.empty(packs.factor_place[-1] if keep_factors else 0)
     gradient = np.zeros_like(atoms)
     bad = np.zeros(len(signals), dtype=np.bool_)
     # The ratio is an argument, because Numba's cache on disk would not notice a change of the constant.
-    value = _fit(
-        signals, indptr, indices, atoms, gram, float(mu), PIVOT_RATIO, keep_factors, largest,
+    value, n_bad = _fit(
+        signals, indptr, atoms, gram, float(mu), PIVOT_RATIO, keep_factors, *packs,
         codes, factors, gradient, bad,
     )  # fmt: skip
-    deficient, inverses = np.flatnonzero(bad), np.zeros((0, 0, 0))
-    if len(deficient):
-        sub_indptr, sub_indices, places = take(indptr, indices, deficient)
-        rest = reference.fit(signals[deficient], sub_indptr, sub_indices, atoms, gram, mu)
-        value += rest.value
-        gradient += rest.gradient
-        codes[places] = rest.codes
-        inverses = reference.padded_inverses(atoms, sub_indptr, sub_indices, mu)
+    if not n_bad:
+        return Fit(value, gradient, codes, factors if keep_factors else None, NOBODY, NO_INVERSES)
+    deficient = np.flatnonzero(bad)
+    sub_indptr, sub_indices, places = take(indptr, indices, deficient)
+    rest = reference.fit(signals[deficient], sub_indptr, sub_indices, atoms, gram, mu)
+    value += rest.value
+    gradient += rest.gradient
+    codes[places] = rest.codes
+    inverses = reference.padded_inverses(atoms, sub_indptr, sub_indices, mu)
     return Fit(value, gradient, codes, factors if keep_factors else None, deficient, inverses)
 
 
@@ -56,54 +53,74 @@ def accumulate(rows, indptr, indices, codes, atoms):
     _accumulate(rows, indptr, indices, codes, atoms)
 
 
-def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction):
+def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction, packs=None):
+    packs = packs or arrange(indptr, indices)
     product = np.zeros_like(atoms)
-    largest, _ = extent(indptr)
+    slot = NOBODY
+    if len(fitted.deficient):  # where each of them finds its inverse
+        slot = np.full(len(signals), -1)
+        slot[fitted.deficient] = np.arange(len(fitted.deficient))
     _hessian(
-        signals, indptr, indices, atoms, direction, cross, fitted.codes, fitted.factors,
-        fitted.deficient, fitted.inverses, largest, product,
+        signals, indptr, atoms, direction, cross, fitted.codes, fitted.factors, slot, fitted.inverses,
+        *packs, product,
     )  # fmt: skip
     return product
 
 
 @compiled
-def _fit(signals, indptr, indices, atoms, gram, mu, ratio, keep, largest, codes, factors, gradient, bad):
+def _fit(
+    signals, indptr, atoms, gram, mu, ratio, keep,
+    order, first, place, factor_place, indices, largest, codes, factors, gradient, bad,
+):  # fmt: skip
     m = signals.shape[1]
-    L = np.empty((largest, largest))
-    x = np.empty(largest)
+    scratch = np.empty((0 if keep else largest * (largest + 1) // 2, LANES))
+    g_all, entry, top = np.zeros((largest, LANES)), np.empty(LANES), np.empty(LANES)
+    broken = np.zeros(LANES, dtype=np.bool_)
     r = np.empty(m, dtype=signals.dtype)
-    value, place = 0.0, 0
-    for j in range(signals.shape[0]):
-        begin = indptr[j]
-        s = indptr[j + 1] - begin
-        for a in range(s):
-            i = indices[begin + a]
-            total = signals.dtype.type(0)
-            for p in range(m):
-                total += atoms[i, p] * signals[j, p]
-            x[a] = total
-        ok = cholesky(gram, indices, begin, s, mu, ratio, L)
+    diagonal = np.diag(gram)
+    value, n_bad = 0.0, 0
+    if len(order) < len(signals):  # the others use no atom
+        for j in range(len(signals)):
+            if indptr[j] == indptr[j + 1]:
+                for p in range(m):
+                    value += signals[j, p] * signals[j, p]
+    for pack in range(len(first) - 1):
+        begin, end, n = place[pack], place[pack + 1], first[pack + 1] - first[pack]
+        s = (end - begin) // LANES
+        atom, g = indices[begin:end].reshape(s, LANES), g_all[:s]
+        L = scratch[: s * (s + 1) // 2]
         if keep:
+            L = factors[factor_place[pack] : factor_place[pack + 1]].reshape(s * (s + 1) // 2, LANES)
+        for w in range(n):
+            dots(atoms, atom, w, signals[order[first[pack] + w]], g)
+        any_broken = factorise(gram, diagonal, atom, mu, ratio, False, g, g, L, entry, top, broken)
+        forward(L, g)
+        backward(L, g)
+        for w in range(n):
+            j = order[first[pack] + w]
+            if any_broken and broken[w]:  # left to the reference
+                bad[j] = True
+                n_bad += 1
+                continue
+            x = codes[indptr[j] : indptr[j] + s]
+            energy = 0.0
             for a in range(s):
-                for b in range(a + 1):
-                    factors[place] = L[a, b]
-                    place += 1
-        if not ok:
-            bad[j] = True
-            continue
-        forward(L, s, x)
-        backward(L, s, x)
-        energy = 0.0
-        for p in range(m):
-            r[p] = signals[j, p]
-        for a in range(s):
-            codes[begin + a] = x[a]
-            energy += x[a] * x[a]
-            i, xa = indices[begin + a], codes[begin + a]
+                x[a] = g[a, w]
+                energy += g[a, w] * g[a, w]
             for p in range(m):
-                r[p] -= xa * atoms[i, p]
-        value += mu * energy + add_gradient(r, indices, codes, begin, s, gradient)
-    return value
+                r[p] = signals[j, p]
+            subtract(atoms, atom, w, x, r)
+            total = 0.0
+            for p in range(m):
+                total += r[p] * r[p]
+            for a in range(s):
+                i, xa = atom[a, w], 2 * x[a]
+                for p in range(m):
+                    gradient[i, p] -= xa * r[p]
+            value += mu * energy + total
+        if any_broken:
+            broken[:] = False
+    return value, n_bad
 
 
 @compiled
@@ -112,8 +129,20 @@ def _fit_fixed(signals, indptr, indices, atoms, codes, gradient):
     r = np.empty(m, dtype=signals.dtype)
     value = 0.0
     for j in range(signals.shape[0]):
-        residual(signals, j, indptr, indices, atoms, codes, r)
-        value += add_gradient(r, indices, codes, indptr[j], indptr[j + 1] - indptr[j], gradient)
+        for p in range(m):
+            r[p] = signals[j, p]
+        for a in range(indptr[j], indptr[j + 1]):
+            i, x = indices[a], codes[a]
+            for p in range(m):
+                r[p] -= x * atoms[i, p]
+        total = 0.0
+        for p in range(m):
+            total += r[p] * r[p]
+        value += total
+        for a in range(indptr[j], indptr[j + 1]):
+            i, x = indices[a], 2 * codes[a]
+            for p in range(m):
+                gradient[i, p] -= x * r[p]
     return value
 
 
@@ -128,48 +157,55 @@ def _accumulate(rows, indptr, indices, codes, atoms):
 
 @compiled
 def _hessian(
-    signals, indptr, indices, atoms, direction, cross, codes, factors, deficient, inverses, largest, product
-):
+    signals, indptr, atoms, direction, cross, codes, factors, slot, inverses,
+    order, first, place, factor_place, indices, largest, product,
+):  # fmt: skip
     m = signals.shape[1]
-    r = np.empty(m, dtype=signals.dtype)
-    v = np.empty(m, dtype=signals.dtype)
-    L = np.empty((largest, largest))
-    g, dx = np.empty(largest), np.empty(largest)
-    place, next_deficient = 0, 0
-    for j in range(signals.shape[0]):
-        begin = indptr[j]
-        s = indptr[j + 1] - begin
-        residual(signals, j, indptr, indices, atoms, codes, r)
-        combine(indices, begin, s, codes, direction, v)  # Eᵀx
-        for a in range(s):
-            i = indices[begin + a]
-            total = signals.dtype.type(0)
+    r_all, v_all = np.empty((LANES, m), dtype=signals.dtype), np.empty((LANES, m), dtype=signals.dtype)
+    g_all, x_all, before = np.zeros((largest, LANES)), np.zeros((largest, LANES)), np.empty(largest)
+    dx = np.empty(largest, dtype=signals.dtype)
+    C, k = cross.ravel(), len(cross)
+    for pack in range(len(first) - 1):
+        begin, end, n = place[pack], place[pack + 1], first[pack + 1] - first[pack]
+        s = (end - begin) // LANES
+        atom, g, x_lanes = indices[begin:end].reshape(s, LANES), g_all[:s], x_all[:s]
+        L = factors[factor_place[pack] : factor_place[pack + 1]].reshape(s * (s + 1) // 2, LANES)
+        for w in range(n):
+            j = order[first[pack] + w]
+            x, r, v = codes[indptr[j] : indptr[j] + s], r_all[w], v_all[w]
             for p in range(m):
-                total += direction[i, p] * r[p]
-            g[a] = total
+                r[p] = signals[j, p]
+                v[p] = 0
+            subtract(atoms, atom, w, x, r)
+            subtract(direction, atom, w, x, v)  # v = −Eᵀx
+            dots(direction, atom, w, r, g)
+            for a in range(s):
+                x_lanes[a, w] = x[a]
+        for a in range(s):  # g = E r − A Eᵀx
             for b in range(s):
-                g[a] -= cross[i, indices[begin + b]] * codes[begin + b]  # A Eᵀx
-        if next_deficient < len(deficient) and deficient[next_deficient] == j:
+                for w in range(LANES):
+                    g[a, w] -= C[k * atom[a, w] + atom[b, w]] * x_lanes[b, w]
+        if len(slot):
+            for w in range(n):
+                deficient = slot[order[first[pack] + w]]
+                if deficient >= 0:  # dx by its pseudo-inverse, through an identity in place of L
+                    for a in range(s):
+                        before[a] = g[a, w]
+                    for a in range(s):
+                        g[a, w] = 0.0
+                        for b in range(s):
+                            g[a, w] += inverses[deficient, a, b] * before[b]
+                            if b <= a:
+                                L[a * (a + 1) // 2 + b, w] = 1.0 if a == b else 0.0
+        forward(L, g)
+        backward(L, g)
+        for w in range(n):
+            j = order[first[pack] + w]
+            x, r, v = codes[indptr[j] : indptr[j] + s], r_all[w], v_all[w]
             for a in range(s):
-                dx[a] = 0.0
-                for b in range(s):
-                    dx[a] += inverses[next_deficient, a, b] * g[b]
-            next_deficient += 1
-            place += s * (s + 1) // 2
-        else:
+                dx[a] = g[a, w]
+            subtract(atoms, atom, w, dx[:s], v)  # v = dr
             for a in range(s):
-                for b in range(a + 1):
-                    L[a, b] = factors[place]
-                    place += 1
-                dx[a] = g[a]
-            forward(L, s, dx)
-            backward(L, s, dx)
-        for a in range(s):
-            i, da = indices[begin + a], signals.dtype.type(dx[a])
-            for p in range(m):
-                v[p] += da * atoms[i, p]  # v = −dr
-        for a in range(s):
-            i = indices[begin + a]
-            xa, da = 2 * codes[begin + a], signals.dtype.type(2 * dx[a])
-            for p in range(m):
-                product[i, p] += xa * v[p] - da * r[p]
+                i, xa, da = atom[a, w], 2 * x[a], 2 * dx[a]
+                for p in range(m):
+                    product[i, p] -= xa * v[p] + da * r[p]

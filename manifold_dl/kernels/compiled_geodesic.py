@@ -9,243 +9,230 @@ from typing import NamedTuple
 import numpy as np
 
 from manifold_dl.kernels import reference
-from manifold_dl.kernels.compiled_parts import compiled, extent
-from manifold_dl.kernels.reference import PIVOT_RATIO, Products, take
-
-# Signals solved side by side, in the lanes of the vector registers. Measured: half as many take half as long
-# again, because the compiler then unrolls the loops over them; twice as many gain nothing.
-LANES = 64
+from manifold_dl.kernels.compiling import compiled
+from manifold_dl.kernels.packs import LANES, Packs, arrange, backward, dots, factorise, forward
+from manifold_dl.kernels.reference import PIVOT_RATIO, Way, take
 
 
-class Packs(NamedTuple):
-    """The `Products` packed, with LANES signals whose supports have one size side by side.
+def depart(atoms, direction, gradient):
+    return _depart(atoms, direction, gradient)
 
-    Entry a of the signal in lane w of pack p stands at place[p] + a·LANES + w. Lanes left over carry codes
-    and products of zero, so that they add nothing to anything.
-    """
 
-    signals: np.ndarray  # those that use any atom, by size of their support
-    first: np.ndarray  # where in `signals` each pack begins
-    place: np.ndarray  # where its entries begin
-    indices: np.ndarray
+class Products(NamedTuple):
+    """As in `reference.py`, in the order of the packs. Lanes left over carry zeros, which add nothing."""
+
     codes: np.ndarray
     at_atoms: np.ndarray
     at_directions: np.ndarray
     energy: np.ndarray  # k×k: X Xᵀ
+    packs: Packs
 
 
-def along(signals, indptr, indices, atoms, gram, mu, codes, directions):
-    largest, _ = extent(indptr)
-    order = np.empty(len(signals), dtype=np.int32)
-    first = np.zeros(len(signals) // LANES + largest + 1, dtype=np.int64)
-    place = np.zeros_like(first)
-    n_packs, n_used = _arrange(indptr, largest, order, first, place)
-    length = int(place[n_packs])
-    packs = Packs(
-        signals=order[:n_used],
-        first=first[: n_packs + 1],
-        place=place[: n_packs + 1],
-        indices=np.zeros(length, dtype=np.int32),
-        codes=np.zeros(length, dtype=codes.dtype),
-        at_atoms=np.zeros(length, dtype=codes.dtype),
-        at_directions=np.zeros(length, dtype=codes.dtype),
-        energy=np.zeros((len(atoms), len(atoms))),
-    )
-    _along(signals, indptr, indices, gram, float(mu), codes, directions, *packs)
-    return packs
+def along(signals, indptr, indices, atoms, gram, mu, codes, directions, packs=None):
+    packs = packs or arrange(indptr, indices)
+    packed = np.empty((3, len(packs.indices)), dtype=codes.dtype)
+    energy = np.zeros((len(atoms), len(atoms)))
+    _along(signals, indptr, gram, float(mu), codes, directions, *packs, *packed, energy)
+    return Products(*packed, energy, packs)
 
 
 class Moved(NamedTuple):
-    """Inner products of the atoms at t, and what it takes to move the atoms themselves."""
+    """Inner products of the atoms at t: all that the compiled probe needs of them."""
 
-    gram: np.ndarray  # G = D(t)ᵀD(t)
-    gram_rate: np.ndarray  # dG/dt
-    cosine: np.ndarray
-    sine: np.ndarray
-    angles: np.ndarray
-    by_hand: tuple  # the arguments of reference.move
-
-
-def move(atoms, directions, angles, t, grams):
-    gram, gram_rate = np.empty_like(grams[0]), np.empty_like(grams[0])
-    cosine, sine = np.cos(angles * t), np.sin(angles * t)
-    _move(*grams, cosine, sine, angles, gram, gram_rate)
-    return Moved(gram, gram_rate, cosine, sine, angles, (atoms, directions, angles, t, grams))
+    value: float
+    slope: float
+    way: Way
+    t: float
+    room: tuple  # DᵀD at t, its derivative, cosines and sines
 
 
-def probe(signals, indptr, indices, products, mu, moved, with_slope=True):
-    bad = np.zeros(len(products.signals), dtype=np.bool_)
+def move(way, t, with_slope=True, room=None):
+    k = len(way.angles)
+    room = room or (np.empty((k, k)), np.empty((k, k)), np.empty(k), np.empty(k))
+    value, slope = _move(*way.grams, way.energy, *way.rates, way.angles, t, with_slope, *room)
+    return Moved(value, slope, way, t, room)
+
+
+def probe(signals, indptr, indices, products, mu, moved, with_slope=True, codes=None):
+    packs = products.packs
+    bad = np.zeros(len(packs.signals), dtype=np.bool_)
+    out = products.codes[:0] if codes is None else codes
     gain, slope, n_bad = _probe(
-        *products[1:-1], float(mu), PIVOT_RATIO, moved.gram, moved.gram_rate,
-        moved.cosine, moved.sine, moved.angles, with_slope, bad,
+        indptr, *packs, *products[:3], float(mu), PIVOT_RATIO, *moved.room, moved.way.angles,
+        with_slope or codes is not None, bad, out,
     )  # fmt: skip
     if n_bad:
-        deficient, codes = _unpack(products, np.flatnonzero(bad))
-        sub_indptr, sub_indices, _ = take(indptr, indices, deficient)
-        start, by_hand = Products(codes, None, None, None), reference.move(*moved.by_hand)
-        rest = reference.probe(signals[deficient], sub_indptr, sub_indices, start, mu, by_hand)
+        deficient, start = _unpack(products, np.flatnonzero(bad))
+        sub_indptr, sub_indices, places = take(indptr, indices, deficient)
+        start, by_hand = reference.Products(start, None, None, None), reference.move(moved.way, moved.t)
+        found = None if codes is None else np.empty(len(places), codes.dtype)
+        rest = reference.probe(
+            signals[deficient], sub_indptr, sub_indices, start, mu, by_hand, with_slope, found
+        )
         gain, slope = gain + rest[0], slope + rest[1]
+        if codes is not None:
+            codes[places] = found
     return gain, slope, n_bad
 
 
-def _unpack(packs, ranks):
-    """Some of the signals of `packs`, with their codes one after the other."""
+def _unpack(products, ranks):
+    """Some of the signals, with their codes one after the other."""
+    packs = products.packs
     inside = np.searchsorted(packs.first, ranks, side="right") - 1
     begins, ends = packs.place[inside] + ranks - packs.first[inside], packs.place[inside + 1]
-    codes = [packs.codes[begin:end:LANES] for begin, end in zip(begins, ends, strict=True)]
+    codes = [products.codes[begin:end:LANES] for begin, end in zip(begins, ends, strict=True)]
     return packs.signals[ranks], np.concatenate(codes)
 
 
 @compiled
-def _arrange(indptr, largest, order, first, place):
-    """Order the signals by the size of their supports, and cut that order into packs of one size."""
-    rank, pack = 0, 0
-    for s in range(1, largest + 1):
-        lane = 0
-        for j in range(len(indptr) - 1):
-            if indptr[j + 1] - indptr[j] != s:
-                continue
-            if lane == 0:
-                first[pack] = rank
-                pack += 1
-                place[pack] = place[pack - 1] + s * LANES
-            order[rank] = j
-            rank += 1
-            lane = (lane + 1) % LANES
-    first[pack] = rank
-    return pack, rank
+def _depart(atoms, direction, gradient):
+    k, m = direction.shape
+    points, units, angles = np.empty((k, m)), np.empty((k, m)), np.empty(k)
+    at_atoms, at_directions = np.zeros(k), np.zeros(k)
+    for i in range(k):
+        total = 0.0
+        for p in range(m):
+            points[i, p] = atoms[i, p]
+            units[i, p] = direction[i, p]
+            total += units[i, p] * units[i, p]
+        angles[i] = np.sqrt(total)
+        scale = 1.0 / angles[i] if angles[i] > 0 else 0.0
+        for p in range(m):
+            units[i, p] *= scale
+            at_atoms[i] += gradient[i, p] * points[i, p]
+            at_directions[i] += gradient[i, p] * units[i, p]
+    return points, units, angles, (at_atoms, at_directions)
+
+
+@compiled
+def mirror(matrix):
+    """Fill the part above the diagonal from that below, a few rows at a time."""
+    for first in range(0, len(matrix), 16):
+        for b in range(len(matrix)):
+            for i in range(max(first, b + 1), min(first + 16, len(matrix))):
+                matrix[b, i] = matrix[i, b]
 
 
 @compiled
 def _along(
-    signals, indptr, indices, gram, mu, codes, directions,
-    order, first, place, packed_indices, packed_codes, at_atoms, at_directions, energy,
+    signals, indptr, gram, mu, codes, directions,
+    order, first, place, factor_place, indices, largest, packed_codes, at_atoms, at_directions, energy,
 ):  # fmt: skip
-    m = signals.shape[1]
+    g_all, x_all = np.zeros((largest, LANES)), np.zeros((largest, LANES))
+    G, k = gram.ravel(), len(gram)
+    entry = np.empty(LANES)
     for pack in range(len(first) - 1):
-        for rank in range(first[pack], first[pack + 1]):
-            j = order[rank]
-            target = place[pack] + rank - first[pack]
-            for a in range(indptr[j], indptr[j + 1]):
-                i = indices[a]
-                total = signals.dtype.type(0)
-                for p in range(m):
-                    total += directions[i, p] * signals[j, p]
-                at_directions[target] = total
-                xa = float(codes[a])
-                start = mu * xa
-                for b in range(indptr[j], indptr[j + 1]):
-                    start += gram[i, indices[b]] * codes[b]
-                    energy[i, indices[b]] += xa * codes[b]
-                at_atoms[target] = start
-                packed_codes[target] = codes[a]
-                packed_indices[target] = i
-                target += LANES
-        # The supports in the lanes left over have to be sound: they are that of the first lane.
-        for a in range(place[pack], place[pack + 1], LANES):
-            for w in range(first[pack + 1] - first[pack], LANES):
-                packed_indices[a + w] = packed_indices[a]
+        begin, end, n = place[pack], place[pack + 1], first[pack + 1] - first[pack]
+        s = (end - begin) // LANES
+        atom, g, x = indices[begin:end].reshape(s, LANES), g_all[:s], x_all[:s]
+        by, bu = at_atoms[begin:end].reshape(s, LANES), at_directions[begin:end].reshape(s, LANES)
+        x0 = packed_codes[begin:end].reshape(s, LANES)
+        for w in range(n):
+            j = order[first[pack] + w]
+            dots(directions, atom, w, signals[j], bu)
+            for a in range(s):
+                x[a, w] = codes[indptr[j] + a]
+                for b in range(a + 1):  # below the diagonal, wherever the atoms stand
+                    i, other = max(atom[a, w], atom[b, w]), min(atom[a, w], atom[b, w])
+                    energy[i, other] += x[a, w] * x[b, w]
+        for a in range(s):
+            for w in range(n, LANES):
+                x[a, w] = 0.0
+                bu[a, w] = 0
+        # M x₀ and not A y, which it is but for rounding: at t = 0 there is then exactly nothing to gain.
+        for a in range(s):
+            for w in range(LANES):
+                g[a, w] = (gram[atom[a, w], atom[a, w]] + mu) * x[a, w]
+            for b in range(a):
+                for w in range(LANES):
+                    entry[w] = G[k * atom[a, w] + atom[b, w]]
+                    g[a, w] += entry[w] * x[b, w]
+                    g[b, w] += entry[w] * x[a, w]
+        for a in range(s):
+            for w in range(LANES):
+                by[a, w] = g[a, w]
+                x0[a, w] = x[a, w]
+    mirror(energy)
 
 
 @compiled
-def _move(DD, DU, UU, cosine, sine, angles, gram, gram_rate):
-    k = len(cosine)
+def _move(DD, DU, UU, energy, at_atoms, at_directions, angles, t, with_slope, gram, gram_rate, cosine, sine):
+    k = len(angles)
+    lag = np.empty(k)
     for i in range(k):
-        ci, si, wi = cosine[i], sine[i], angles[i]
-        for b in range(k):
-            cb, sb, wb = cosine[b], sine[b], angles[b]
+        cosine[i], sine[i] = np.cos(angles[i] * t), np.sin(angles[i] * t)
+        lag[i] = 2.0 * np.sin(angles[i] * t / 2) ** 2
+    value, slope = 0.0, 0.0
+    for i in range(k):
+        ci, si, li, wi = cosine[i], sine[i], lag[i], angles[i]
+        kept, kept_rate = 0.0, 0.0
+        for b in range(i + 1):
             dd, du, ud, uu = DD[i, b], DU[i, b], DU[b, i], UU[i, b]
             at_d, at_u = ci * dd + si * ud, ci * du + si * uu  # d_i(t) against D_b and U_b
-            by_d, by_u = ci * ud - si * dd, ci * uu - si * du  # and its velocity, over the angle
-            gram[i, b] = at_d * cb + at_u * sb
-            gram_rate[i, b] = wi * (by_d * cb + by_u * sb) + wb * (at_u * cb - at_d * sb)
+            gram[i, b] = at_d * cosine[b] + at_u * sine[b]
+            # P = lag d − sine u is how far d_i has come from d_i(t): ⟨P_i, P_b⟩
+            behind_d, behind_u = li * dd - si * ud, li * du - si * uu
+            kept += energy[i, b] * (behind_d * lag[b] - behind_u * sine[b])
+            if with_slope:
+                by_d, by_u = wi * (ci * ud - si * dd), wi * (ci * uu - si * du)  # its velocity
+                turn = angles[b] * (at_u * cosine[b] - at_d * sine[b])
+                gram_rate[i, b] = by_d * cosine[b] + by_u * sine[b] + turn
+                turn = angles[b] * (behind_d * sine[b] - behind_u * cosine[b])
+                kept_rate += energy[i, b] * (turn - by_d * lag[b] + by_u * sine[b])
+        # Twice, because the other half of the products is the same; the diagonal was counted once too often.
+        behind = energy[i, i] * (li * li * DD[i, i] - 2 * li * si * DU[i, i] + si * si * UU[i, i])
+        value += 2 * kept - behind - li * at_atoms[i] + si * at_directions[i]
+        if with_slope:
+            lag_rate, sine_rate = wi * si, wi * ci
+            turn = lag_rate * (li * DD[i, i] - si * DU[i, i]) - sine_rate * (li * DU[i, i] - si * UU[i, i])
+            slope += 2 * kept_rate - 2 * energy[i, i] * turn
+            slope += sine_rate * at_directions[i] - lag_rate * at_atoms[i]
+    mirror(gram)
+    if with_slope:
+        mirror(gram_rate)
+    return value, slope
 
 
 @compiled
 def _probe(
-    first, place, indices, codes, at_atoms, at_directions,
-    mu, ratio, gram, gram_rate, cosine, sine, angles, with_slope, bad,
+    indptr, order, first, place, factor_place, indices, largest, codes, at_atoms, at_directions,
+    mu, ratio, gram, gram_rate, cosine, sine, angles, with_slope, bad, out,
 ):  # fmt: skip
-    """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −‖L⁻¹g‖².
-
-    The signals of a pack go through the same Cholesky factorisation side by side.
-    """
-    largest = 0
-    for pack in range(len(first) - 1):
-        largest = max(largest, (place[pack + 1] - place[pack]) // LANES)
-    L = np.empty((largest, largest, LANES))
-    g, rate = np.empty((largest, LANES)), np.empty((largest, LANES))
+    """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −‖L⁻¹g‖²."""
+    L_all, g_all = np.empty((largest * (largest + 1) // 2, LANES)), np.empty((largest, LANES))
+    rate = np.empty((largest, LANES))
     entry, top, broken = np.empty(LANES), np.empty(LANES), np.zeros(LANES, dtype=np.bool_)
     gains, slopes = np.zeros(LANES), np.zeros(LANES)
-    G, dG, k = gram.ravel(), gram_rate.ravel(), len(gram)
-    diagonal = np.diag(gram) + mu
+    dG, k = gram_rate.ravel(), len(gram)
+    diagonal = np.diag(gram).copy()
     n_bad = 0
     for pack in range(len(first) - 1):
-        begin, end = place[pack], place[pack + 1]
+        begin, end, n = place[pack], place[pack + 1], first[pack + 1] - first[pack]
         s = (end - begin) // LANES
         atom, x0 = indices[begin:end].reshape(s, LANES), codes[begin:end].reshape(s, LANES)
         by, bu = at_atoms[begin:end].reshape(s, LANES), at_directions[begin:end].reshape(s, LANES)
-        for w in range(LANES):
-            top[w] = 0.0
+        L, g = L_all[: s * (s + 1) // 2], g_all[:s]
         for a in range(s):
             for w in range(LANES):
                 i = atom[a, w]
                 g[a, w] = cosine[i] * by[a, w] + sine[i] * bu[a, w]
-        any_broken = False
-        for a in range(s):
-            for b in range(a):
-                for w in range(LANES):
-                    entry[w] = G[k * atom[a, w] + atom[b, w]]
-                    g[a, w] -= entry[w] * x0[b, w]
-                    g[b, w] -= entry[w] * x0[a, w]
-                for l in range(b):
-                    for w in range(LANES):
-                        entry[w] -= L[a, l, w] * L[b, l, w]
-                for w in range(LANES):
-                    L[a, b, w] = entry[w] * L[b, b, w]
-            for w in range(LANES):
-                entry[w] = diagonal[atom[a, w]]
-                g[a, w] -= entry[w] * x0[a, w]
-                top[w] = max(top[w], entry[w])
-            for l in range(a):
-                for w in range(LANES):
-                    entry[w] -= L[a, l, w] * L[a, l, w]
-            n_broken = 0
-            for w in range(LANES):
-                n_broken += 0 if entry[w] > ratio * top[w] else 1
-            if n_broken:
-                any_broken = True
-                for w in range(LANES):
-                    if not entry[w] > ratio * top[w]:
-                        entry[w] = 1.0
-                        broken[w] = True
-            for w in range(LANES):
-                L[a, a, w] = 1.0 / np.sqrt(entry[w])
-        if any_broken:  # they are left to the reference: nothing here may come of them
-            for w in range(LANES):
+        if factorise(gram, diagonal, atom, mu, ratio, True, x0, g, L, entry, top, broken):
+            for w in range(LANES):  # left to the reference: nothing here may come of them
                 if broken[w]:
                     broken[w] = False
                     for a in range(s):
                         g[a, w] = 0.0
                         for b in range(a):
-                            L[a, b, w] = 0.0
-                    if first[pack] + w < first[pack + 1]:
+                            L[a * (a + 1) // 2 + b, w] = 0.0
+                    if w < n:
                         bad[first[pack] + w] = True
                         n_bad += 1
+        forward(L, g)
         for a in range(s):
-            for l in range(a):
-                for w in range(LANES):
-                    g[a, w] -= L[a, l, w] * g[l, w]
             for w in range(LANES):
-                g[a, w] *= L[a, a, w]
                 gains[w] -= g[a, w] * g[a, w]
         if with_slope:
-            for a in range(s - 1, -1, -1):
-                for l in range(a + 1, s):
-                    for w in range(LANES):
-                        g[a, w] -= L[l, a, w] * g[l, w]
-                for w in range(LANES):
-                    g[a, w] *= L[a, a, w]
+            backward(L, g)
             for a in range(s):
                 for w in range(LANES):
                     i = atom[a, w]
@@ -256,4 +243,9 @@ def _probe(
                     for w in range(LANES):
                         turn = dG[k * atom[a, w] + atom[b, w]]
                         slopes[w] += turn * (rate[a, w] * g[b, w] + rate[b, w] * g[a, w])
+            if len(out):
+                for w in range(n):
+                    j = order[first[pack] + w]
+                    for a in range(s):
+                        out[indptr[j] + a] = x0[a, w] + g[a, w]
     return gains.sum(), slopes.sum(), n_bad

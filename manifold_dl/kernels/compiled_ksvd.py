@@ -9,7 +9,7 @@ LAPACK is faster, are left to the caller.
 
 import numpy as np
 
-from manifold_dl.kernels.compiled_parts import compiled
+from manifold_dl.kernels.compiling import compiled
 
 # 30 squarings tell eigenvalues apart whose ratio is 1 − 2e-8.
 SQUARINGS = 30

@@ -21,12 +21,17 @@ class Fit(NamedTuple):
     value: float  # Σ ‖r‖² + μ‖x‖², from the residual
     gradient: np.ndarray  # k×m: −2 r xᵀ, scattered to the atoms
     codes: np.ndarray  # nnz: x
-    factors: np.ndarray | None  # lower Cholesky factors of M, row by row, one signal after the other
+    factors: np.ndarray | None  # Cholesky factors of M, in an order that the kernel knows
     deficient: np.ndarray  # the signals whose pivots fell below PIVOT_RATIO
     inverses: np.ndarray  # their M⁺, padded with zeros to one size
 
 
-def fit(signals, indptr, indices, atoms, gram, mu, keep_factors=True):
+def arrange(indptr, indices):
+    """What the compiled kernels want to know of a support, once: `packs`. Here it is nothing."""
+    return None
+
+
+def fit(signals, indptr, indices, atoms, gram, mu, keep_factors=True, packs=None):
     """Solve for the codes; value and gradient of the reduced objective.
 
     These are the paper's (7) to (10) and, with a ridge, (14) to (17). The Gram matrix of the atoms serves
@@ -66,7 +71,7 @@ def accumulate(rows, indptr, indices, codes, atoms):
         rows[columns] += np.einsum("cs,csm->cm", codes[places], atoms[indices[places]])
 
 
-def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction):
+def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction, packs=None):
     """The exact Hessian product: how −2 r xᵀ changes when the atoms move along `direction` (k×m).
 
     `cross` holds the inner products of the atoms with the directions, for the compiled kernel.
@@ -87,6 +92,17 @@ def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction):
     return product
 
 
+def depart(atoms, direction, gradient):
+    """Set out from `atoms`: unit directions U with angles θ, and the rates ⟨∇f, D⟩ and ⟨∇f, U⟩ of each atom.
+
+    All in double precision, whatever the data: there are k of them, not n.
+    """
+    atoms, direction = atoms.astype(float), direction.astype(float)
+    angles = np.linalg.norm(direction, axis=1)
+    units = direction / np.where(angles > 0, angles, 1)[:, None]
+    return atoms, units, angles, (np.vecdot(gradient, atoms), np.vecdot(gradient, units))
+
+
 class Products(NamedTuple):
     """What a search along a geodesic needs of the signals, computed once per search."""
 
@@ -96,7 +112,7 @@ class Products(NamedTuple):
     energy: np.ndarray  # k×k: X Xᵀ
 
 
-def along(signals, indptr, indices, atoms, gram, mu, codes, directions):
+def along(signals, indptr, indices, atoms, gram, mu, codes, directions, packs=None):
     """Inner products of every signal with its atoms and with the directions U in which they move."""
     at_atoms, at_directions = np.zeros_like(codes), np.zeros_like(codes)
     energy = np.zeros((len(atoms), len(atoms)))
@@ -108,26 +124,58 @@ def along(signals, indptr, indices, atoms, gram, mu, codes, directions):
     return Products(codes, at_atoms, at_directions, energy)
 
 
-def move(atoms, directions, angles, t, grams):
-    """The atoms D(t) = D cos θt + U sin θt and their velocities.
+class Way(NamedTuple):
+    """A geodesic D(t) = D cos θt + U sin θt, and what f does along it as long as the codes stay.
 
-    The compiled kernels never form them: they need only inner products, which follow from `grams`,
-    the products DᵀD, DᵀU and UᵀU. So their cost does not see m.
+    The compiled kernels form neither D(t) nor P(t) = D − D(t): they need only inner products, which follow
+    from the `grams`. So their cost does not see m.
     """
-    c, s = np.cos(angles * t)[:, None], np.sin(angles * t)[:, None]
-    return atoms * c + directions * s, angles[:, None] * (directions * c - atoms * s)
+
+    atoms: np.ndarray  # k×m: D
+    directions: np.ndarray  # k×m: U, unit rows
+    angles: np.ndarray  # k: θ
+    grams: tuple  # DᵀD, DᵀU and UᵀU
+    energy: np.ndarray  # k×k: X₀X₀ᵀ
+    rates: tuple  # k each: ⟨∇f, D⟩ and ⟨∇f, U⟩, atom by atom
 
 
-def probe(signals, indptr, indices, products, mu, moved, with_slope=True):
+class Moved(NamedTuple):
+    """The atoms at t."""
+
+    value: float  # f(D(t)) − f(D) with the codes of the start
+    slope: float  # its derivative in t
+    atoms: np.ndarray  # D(t)
+    velocity: np.ndarray
+    room: tuple | None = None  # memory that the next move may use, once nobody needs this one
+
+
+def move(way, t, with_slope=True, room=None):
+    """Go to D(t). Keeping the codes x₀, f changes there by ⟨P, P X₀X₀ᵀ⟩ − ⟨∇f, P⟩: it is a quadratic in P.
+
+    P is computed without cancellation, from 1 − cos = 2 sin². `room` is that of an earlier move.
+    """
+    c, s, lag = np.cos(way.angles * t), np.sin(way.angles * t), 2 * np.sin(way.angles * t / 2) ** 2
+    atoms, velocity = _combine(way, c, s), _combine(way, -way.angles * s, way.angles * c)
+    P = _combine(way, lag, -s)
+    at_atoms, at_directions = way.rates
+    value = np.vdot(P, way.energy @ P) - lag @ at_atoms + s @ at_directions
+    slope = -2 * np.vdot(velocity, way.energy @ P) + way.angles @ (c * at_directions - s * at_atoms)
+    return Moved(float(value), float(slope), atoms, velocity)
+
+
+def _combine(way, by_atoms, by_directions):
+    return by_atoms[:, None] * way.atoms + by_directions[:, None] * way.directions
+
+
+def probe(signals, indptr, indices, products, mu, moved, with_slope=True, codes=None):
     """What re-solving for the codes gains, at the moved atoms, over keeping those of the start.
 
-    Returns Σ f(x) − f(x₀) ≤ 0, its derivative in t, and the number of rank-deficient signals. The part
-    with x₀ kept has a closed form that does not see the signals; `objective.py` adds it.
+    Returns Σ f(x) − f(x₀) ≤ 0, its derivative in t, and the number of rank-deficient signals. The codes
+    themselves are written to `codes`, if it is given.
     """
-    D, velocity = moved
     gain, slope, n_deficient = 0.0, 0.0, 0
     for columns, places in groups(indptr):
-        A, dA = D[indices[places]], velocity[indices[places]]
+        A, dA = moved.atoms[indices[places]], moved.velocity[indices[places]]
         y, x0 = signals[columns], products.codes[places]
         x, _, pivots = solve(A, y, mu)
         r, r0 = (y - np.einsum("cs,csm->cm", z, A) for z in (x, x0))
@@ -135,6 +183,8 @@ def probe(signals, indptr, indices, products, mu, moved, with_slope=True):
         for z, residual, sign in ((x, r, -2), (x0, r0, 2)):
             slope += sign * np.einsum("cm,cs,csm->", residual, z, dA, dtype=float)
         n_deficient += int(np.sum(pivots < PIVOT_RATIO))
+        if codes is not None:
+            codes[places] = x
     return float(gain), float(slope), n_deficient
 
 

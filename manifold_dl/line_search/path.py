@@ -55,14 +55,18 @@ class LineSearch:
             record(self, f0, df0, norm, [], 0.0)
             return 0.0, x
 
+        restrict = getattr(objective, "restrict", None)
+        restriction = None if restrict is None else restrict(x, d)
+        arrive = getattr(restriction, "arrive", None)
+
         def cost(t):
             with suppress(*UNDEFINED):
                 point = _travel(manifold, x, t * d)
+                if arrive is not None:  # the objective need not start from scratch
+                    arrive(t, point)
                 return _number(objective(point)), point
             return math.inf, None
 
-        restrict = getattr(objective, "restrict", None)
-        restriction = None if restrict is None else restrict(x, d)
         phi = Phi(cost, x, f0, df0, restriction, self.max_probes, rounding, self.uses_slopes)
         with suppress(EndOfSearch):
             self._descend(phi, self._first_t(norm, manifold))

@@ -23,7 +23,7 @@ def run_quietly(optimizer, problem, start, *, keep_steps=False, rng=None):
     rng : Generator or int, optional
         For the optimizers that begin with a whole population of points.
     """
-    options = {"reuse_line_searcher": keep_steps} if _has_line_searcher(type(optimizer)) else {}
+    options = {"reuse_line_searcher": keep_steps} if has_line_searcher(optimizer) else {}
     beginning = _beginning(optimizer, problem, start, rng)
     # Pymanopt's own line searchers divide by the norm of the gradient, also where it is zero: they go to NaN,
     # or, where the norm is a Python number, out of the window.
@@ -71,8 +71,13 @@ def quiet(optimizer):
         optimizer._verbosity = before
 
 
+def has_line_searcher(optimizer):
+    """Whether it moves along lines, as those optimizers do that take a line searcher."""
+    return _takes_line_searcher(type(optimizer))
+
+
 @lru_cache  # a sweep over single atoms would ask thousands of times
-def _has_line_searcher(optimizer_type):
+def _takes_line_searcher(optimizer_type):
     return "reuse_line_searcher" in inspect.signature(optimizer_type.run).parameters
 
 

@@ -1,0 +1,27 @@
+"""How the kernels are compiled, and who says so."""
+
+import sys
+
+from numba import njit
+from numba.core import event
+
+# Sums may be reordered so that they vectorise, but NaN and infinity keep their meaning.
+compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+
+
+class _SayOnce(event.Listener):
+    """The first compilation takes seconds: say so, once. Later runs read the kernels from disk."""
+
+    said = False
+
+    def on_start(self, happening):
+        function = happening.data["dispatcher"].py_func
+        if not self.said and function.__module__.startswith("manifold_dl."):
+            self.said = True
+            print("manifold_dl: compiling kernels (once; they are kept on disk) ...", file=sys.stderr)
+
+    def on_end(self, happening):
+        pass
+
+
+event.register("numba:compile", _SayOnce())
