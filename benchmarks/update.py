@@ -21,13 +21,14 @@ from itertools import count, cycle
 
 import numpy as np
 import scipy.sparse
+from numba.core.dispatcher import Dispatcher
 from pymanopt.optimizers import ConjugateGradient, SteepestDescent
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
 from manifold_dl import update_problem
-from manifold_dl.kernels import compiled, compiled_geodesic
+from manifold_dl.kernels import compiled, compiled_geodesic, compiled_spheres
 from manifold_dl.line_search import GeodesicSearch, GoldenSection
 from manifold_dl.manifolds import Spheres
 
@@ -158,8 +159,12 @@ def with_slope(phi, turn):
 def timed_kernels():
     """Adds up the seconds spent inside compiled code."""
     spent = [0.0]
-    places = [(compiled, "_fit"), (compiled, "_hessian")]
-    places += [(compiled_geodesic, name) for name in ("_along", "_move", "_probe")]
+    places = [
+        (module, name)
+        for module in (compiled, compiled_geodesic, compiled_spheres)
+        for name, kernel in vars(module).items()
+        if isinstance(kernel, Dispatcher) and name.startswith("_")
+    ]
     originals = [getattr(module, name) for module, name in places]
 
     def timed(kernel):

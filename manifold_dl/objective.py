@@ -18,7 +18,7 @@ import scipy.sparse
 
 from manifold_dl import kernels
 from manifold_dl.blocks import map_in_order, split
-from manifold_dl.restriction import Restriction, inner
+from manifold_dl.restriction import Restriction
 
 
 @dataclass
@@ -111,7 +111,7 @@ class Objective:
             return 2 * (self.fixed_energy @ E).T
         self._wants_hessian = self._keep_factors = True
         state = self._state(point, with_gradient=True, with_factors=True)
-        cross = inner(state.atoms, E)
+        cross = kernels.inner(state.atoms, E)
 
         def one(pair):
             block, fit = pair
@@ -130,8 +130,7 @@ class Objective:
         """‖X_i‖² of every atom: half the diagonal blocks of the Gauss-Newton Hessian."""
         state = self._state(point)
         if state.energies is None:
-            codes = self._codes(state).astype(float)
-            state.energies = np.bincount(self.indices, weights=codes**2, minlength=self.shape[1])
+            state.energies = kernels.energies(self.indices, self._codes(state), self.shape[1])
         return state.energies
 
     def restrict(self, point, direction):
@@ -152,7 +151,9 @@ class Objective:
     def arrive(self, point, value, codes):
         """A search ended at `point`: the value there (without `constant`), and a function for the codes."""
         if self._believes_searches:
-            self._states = [State(self._rows(point), value, codes), *self._states[: self._wants_hessian]]
+            atoms = self._rows(point)
+            state = State(atoms, atoms.tobytes(), value, codes)
+            self._states = [state, *self._states[: self._wants_hessian]]
 
     @cached_property
     def fixed_energy(self):
@@ -166,12 +167,15 @@ class Objective:
 
     def _state(self, point, with_gradient=False, with_factors=False):
         """The work done at `point`, from memory if it is one of the last points."""
-        atoms = self._rows(point)
-        state = self._remembered(atoms.tobytes(), with_gradient, with_factors)
+        point = self._checked(point)
+        # By value, not by identity: a caller may have changed the array in place.
+        key = point.tobytes("F")
+        state = self._remembered(key, with_gradient, with_factors)
         if state is None:
             # A trust region may come back to the point before; a line search does not, and its codes go now.
             del self._states[self._wants_hessian :]
-            state = self._compute(atoms)
+            state = State(self._rows(point), key)
+            self._compute(state)
         # To the front, so that a trust region may be refused twice without losing its centre.
         self._states.insert(0, state)
         return state
@@ -179,7 +183,6 @@ class Objective:
     def _remembered(self, key, with_gradient, with_factors):
         """Take the state with this key out of memory; None if there is none, or if it knows too little."""
         for place, state in enumerate(self._states):
-            # By value, not by identity: a caller may have changed the array in place.
             if state.key == key:
                 del self._states[place]
                 enough = (state.gradient is not None or not with_gradient) and (
@@ -188,18 +191,18 @@ class Objective:
                 return state if enough else None
         return None
 
-    def _compute(self, atoms):
+    def _compute(self, state):
         self.counts.value += 1
-        state = State(atoms)
+        atoms = state.atoms
         state.gradient = np.zeros_like(atoms)
         if self.fixed_codes is not None:
             one = lambda block: kernels.fit_fixed(*block.data, atoms, self.fixed_codes[block.entries])
             for value, gradient in map_in_order(one, self.blocks, self.threads):
                 state.value += value
                 state.gradient += gradient
-            return state
+            return
         self.counts.factorisation += 1
-        mu, gram, keep = self.mu, inner(atoms, atoms), self._keep_factors
+        mu, gram, keep = self.mu, kernels.inner(atoms, atoms), self._keep_factors
         state.gram, state.has_factors = gram, keep
         one = lambda block: kernels.fit(*block.data, atoms, gram, mu, keep, block.packs)
         for fit in map_in_order(one, self.blocks, self.threads):
@@ -208,7 +211,6 @@ class Objective:
             state.fits.append(fit._replace(gradient=None))
             self.counts.deficient += len(fit.deficient)
         self._keep_factors = self._wants_hessian
-        return state
 
     def _codes(self, state):
         if self.fixed_codes is not None:
@@ -221,19 +223,22 @@ class Objective:
             return state.fits[0].codes
         return np.concatenate([fit.codes for fit in state.fits] or [np.zeros(0, self.dtype)])
 
-    def _rows(self, matrix):
-        """An m×k matrix as contiguous rows of atoms: always a copy, so that nobody changes it under us."""
+    def _checked(self, matrix):
         matrix = np.asarray(matrix)
         if matrix.shape != self.shape:  # the kernels do not look, and would read beyond its end
             raise ValueError(f"the atoms form a matrix of shape {self.shape}, but {matrix.shape} was given.")
-        return np.array(matrix.T, dtype=self.dtype, order="C")
+        return matrix if matrix.dtype == self.dtype else matrix.astype(self.dtype)
+
+    def _rows(self, matrix):
+        """An m×k matrix as contiguous rows of atoms: always a copy, so that nobody changes it under us."""
+        return np.array(self._checked(matrix).T, order="C")
 
 
 class State:
     """The work done at one dictionary: by a pass over the signals, or by a search that ended there."""
 
-    def __init__(self, atoms, value=0.0, codes=None):
-        self.atoms, self.key, self.value = atoms, atoms.tobytes(), value
+    def __init__(self, atoms, key, value=0.0, codes=None):
+        self.atoms, self.key, self.value = atoms, key, value
         self.codes = codes  # of a search, or a function that gets them; after a pass the `fits` have them
         self.gradient = self.gram = self.energies = None
         self.fits = []

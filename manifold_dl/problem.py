@@ -213,7 +213,10 @@ class DictionaryProblem(pymanopt.Problem):
         @pymanopt.function.numpy(manifold)
         def gradient(point):
             self._started = self._started or time.perf_counter()
-            return (objective.gradient(point) + self.penalty_gradient(point)) / self.unit
+            total = objective.gradient(point)
+            if self.has_penalties:
+                total = total + self.penalty_gradient(point)
+            return total / self.unit  # a new array: the objective's own stays what it is
 
         @pymanopt.function.numpy(manifold)
         def hessian(point, direction):
@@ -320,10 +323,11 @@ class DictionaryProblem(pymanopt.Problem):
     def _recorded_gradient(self, point):
         gradient = self.manifold.euclidean_to_riemannian_gradient(point, self.euclidean_gradient(point))
         # Optimizers ask once at every point they accept; who asks again at the same point adds nothing.
-        if self._recorded is None or not np.array_equal(self._recorded, point):
-            self._recorded = np.array(point)
+        key = np.asarray(point).tobytes()
+        if self._recorded != key:
+            self._recorded = key
             norm = float(self.manifold.norm(point, gradient))
-            value = float(self.cost(point))
+            value = float(self.objective.value(point) + self.penalty(point)) / self.unit
             evaluations = self.counts.value + self.counts.gradient + self.counts.hessian + self.counts.probe
             self.record.append(Iterate(value, norm, time.perf_counter() - self._started, evaluations))
         return gradient
@@ -334,8 +338,10 @@ class DictionaryProblem(pymanopt.Problem):
         Atoms that are hardly used get at most a thousand times the average step, and less where regularizers
         hold them: the curvature of these counts as energy.
         """
-        energy = self.objective.energies(point) + self._penalty_curvatures(point) / 2
-        mean = energy.mean()
+        energy = self.objective.energies(point)
+        if self.has_penalties:
+            energy = energy + self._penalty_curvatures(point) / 2
+        mean = float(energy.sum()) / len(energy)
         if not mean > 0:
             return tangent
         scaled = tangent * (mean / np.maximum(energy, 1e-3 * mean)).astype(tangent.dtype)

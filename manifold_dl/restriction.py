@@ -13,9 +13,6 @@ from manifold_dl import kernels
 from manifold_dl.blocks import map_in_order
 from manifold_dl.kernels import reference
 
-# OpenBLAS computes a product of at most so many multiplications on the calling thread.
-BLAS_STAYS_ALONE = 2**18
-
 # φ(t) stands for the objective itself as long as no more than three digits cancel in it.
 TRUSTED = 1e-3
 
@@ -44,8 +41,9 @@ class Restriction:
     def __init__(self, objective, state, direction):
         self.objective = objective
         self.base = state.value
-        atoms, units, angles, rates = kernels.depart(state.atoms, direction, state.gradient)
-        DD = inner(atoms, atoms) if state.gram is None else state.gram
+        atoms, units, angles, grams, rates = kernels.depart(
+            state.atoms, direction, state.gradient, state.gram
+        )
         self.products = []
         if objective.fixed_codes is None:
             U = units.astype(objective.dtype, copy=False)
@@ -65,7 +63,6 @@ class Restriction:
                 energy = np.zeros((len(atoms), len(atoms)))
         else:
             energy = objective.fixed_energy.astype(float)
-        grams = DD, inner(atoms, units), inner(units, units)
         self.way = kernels.Way(atoms, units, angles, grams, energy, rates)
         self._room = None
         self._with_slope = False
@@ -151,20 +148,3 @@ class ProblemRestriction:
             atoms, velocity = self.phi.move(t)
             slope += float(np.vdot(self.problem.penalty_gradient(atoms.T).T, velocity))
         return slope / self.problem.unit
-
-
-def inner(atoms, others):
-    """Inner products in double precision, whatever the data: there are k² of them, not n.
-
-    A few rows at a time: a larger product would wake the threads of BLAS, which then keep busy for some
-    milliseconds on the very processors that our blocks are about to use.
-    """
-    if atoms.dtype != np.float64 or others.dtype != np.float64:
-        atoms, others = atoms.astype(float), others.astype(float)
-    rows = max(1, BLAS_STAYS_ALONE // others.size)
-    if rows >= len(atoms):
-        return atoms @ others.T
-    products = np.empty((len(atoms), len(others)))
-    for first in range(0, len(atoms), rows):
-        np.matmul(atoms[first : first + rows], others.T, out=products[first : first + rows])
-    return products

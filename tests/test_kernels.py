@@ -64,9 +64,9 @@ class Case:
 
 def way(kernels, data, atoms, direction, mu, fit):
     gram = atoms.astype(float) @ atoms.T.astype(float)
-    D, U, angles, rates = kernels.depart(atoms, direction, fit.gradient)
+    D, U, angles, grams, rates = kernels.depart(atoms, direction, fit.gradient, gram)
     products = kernels.along(*data, atoms, gram, mu, fit.codes, U.astype(atoms.dtype))
-    return Way(D, U, angles, (D @ D.T, D @ U.T, U @ U.T), products.energy, rates), products
+    return Way(D, U, angles, grams, products.energy, rates), products
 
 
 def unit_rows(array):
@@ -173,12 +173,47 @@ def test_along_agrees(dtype, mu):
 def test_depart_agrees(dtype):
     case = Case(dtype)
     gradient = case.fit(reference, 0.1).gradient
-    *found, found_rates = compiled.depart(case.atoms, case.direction, gradient)
-    *expected, expected_rates = reference.depart(case.atoms, case.direction, gradient)
-    for ours, theirs in zip((*found, *found_rates), (*expected, *expected_rates), strict=True):
-        assert ours.dtype == np.float64
-        assert_close(ours, theirs, np.float64)
-    assert found[2][3] == 0 and not found[1][3].any()  # the atom at rest
+    for gram in (None, case.gram):
+        *found, grams, rates = compiled.depart(case.atoms, case.direction, gradient, gram)
+        *expected, expected_grams, expected_rates = reference.depart(
+            case.atoms, case.direction, gradient, gram
+        )
+        pairs = zip((*found, *grams, *rates), (*expected, *expected_grams, *expected_rates), strict=True)
+        for ours, theirs in pairs:
+            assert ours.dtype == np.float64
+            assert_close(ours, theirs, np.float64)
+        assert found[2][3] == 0 and not found[1][3].any()  # the atom at rest
+
+
+@both_dtypes
+def test_inner_and_energies_agree(dtype):
+    case = Case(dtype)
+    products = compiled.inner(case.atoms, case.direction)
+    assert_close(products, reference.inner(case.atoms, case.direction), np.float64)
+    np.testing.assert_allclose(products, case.atoms @ case.direction.T, rtol=0, atol=10 * TOLERANCE[dtype])
+    energies = compiled.energies(case.indices, case.codes, K)
+    assert_close(energies, reference.energies(case.indices, case.codes, K), np.float64)
+    assert energies[2] == pytest.approx(np.sum(case.codes[case.indices == 2].astype(float) ** 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [3, 200])
+def test_a_large_product_is_made_in_pieces(k):
+    # 200 rows of 64 are more than BLAS gets at once: the pieces are those of the whole.
+    rng = np.random.default_rng(0)
+    atoms, others = rng.standard_normal((2, k, 64))
+    np.testing.assert_allclose(compiled.inner(atoms, others), atoms @ others.T, rtol=0, atol=1e-12)
+
+
+@both_dtypes
+def test_atoms_on_their_spheres_agree(dtype):
+    case = Case(dtype)
+    for name in ("tangent", "travel"):
+        found, expected = (
+            getattr(kernels, name)(case.atoms, case.direction) for kernels in (compiled, reference)
+        )
+        assert found.dtype == dtype
+        assert_close(found, expected, dtype)
+    np.testing.assert_array_equal(compiled.travel(case.atoms, case.direction)[3], case.atoms[3])  # at rest
 
 
 @both_kernels

@@ -19,11 +19,15 @@ try:
         along,
         arrange,
         depart,
+        energies,
         fit,
         fit_fixed,
         hessian,
+        inner,
         move,
         probe,
+        tangent,
+        travel,
     )
     from manifold_dl.kernels.compiled_ksvd import ksvd
 except ImportError:  # no Numba on this platform
@@ -32,11 +36,15 @@ except ImportError:  # no Numba on this platform
         along,
         arrange,
         depart,
+        energies,
         fit,
         fit_fixed,
         hessian,
+        inner,
         move,
         probe,
+        tangent,
+        travel,
     )
     from manifold_dl.kernels.reference_ksvd import ksvd
 from manifold_dl.kernels.reference import Way
@@ -47,10 +55,14 @@ __all__ = [
     "along",
     "arrange",
     "depart",
+    "energies",
     "fit",
     "fit_fixed",
     "hessian",
+    "inner",
     "ksvd",
     "move",
     "probe",
+    "tangent",
+    "travel",
 ]

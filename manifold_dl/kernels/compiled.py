@@ -9,12 +9,27 @@ signals run in threads.
 import numpy as np
 
 from manifold_dl.kernels import reference
-from manifold_dl.kernels.compiled_geodesic import along, depart, move, probe
+from manifold_dl.kernels.compiled_geodesic import along, depart, inner, move, probe
+from manifold_dl.kernels.compiled_spheres import tangent, travel
 from manifold_dl.kernels.compiling import compiled
 from manifold_dl.kernels.packs import LANES, arrange, backward, dots, factorise, forward, subtract
 from manifold_dl.kernels.reference import PIVOT_RATIO, Fit, take
 
-__all__ = ["accumulate", "along", "arrange", "depart", "fit", "fit_fixed", "hessian", "move", "probe"]
+__all__ = [
+    "accumulate",
+    "along",
+    "arrange",
+    "depart",
+    "energies",
+    "fit",
+    "fit_fixed",
+    "hessian",
+    "inner",
+    "move",
+    "probe",
+    "tangent",
+    "travel",
+]
 
 NO_INVERSES = np.zeros((0, 0, 0))
 NOBODY = np.zeros(0, dtype=np.intp)
@@ -51,6 +66,12 @@ def fit_fixed(signals, indptr, indices, atoms, codes):
 
 def accumulate(rows, indptr, indices, codes, atoms):
     _accumulate(rows, indptr, indices, codes, atoms)
+
+
+def energies(indices, codes, n_atoms):
+    result = np.zeros(n_atoms)
+    _energies(indices, codes, result)
+    return result
 
 
 def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction, packs=None):
@@ -153,6 +174,12 @@ def _accumulate(rows, indptr, indices, codes, atoms):
             i, x = indices[a], codes[a]
             for p in range(rows.shape[1]):
                 rows[j, p] += x * atoms[i, p]
+
+
+@compiled
+def _energies(indices, codes, result):
+    for a in range(len(indices)):
+        result[indices[a]] += np.float64(codes[a]) * codes[a]
 
 
 @compiled

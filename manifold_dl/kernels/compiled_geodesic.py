@@ -13,9 +13,26 @@ from manifold_dl.kernels.compiling import compiled
 from manifold_dl.kernels.packs import LANES, Packs, arrange, backward, dots, factorise, forward
 from manifold_dl.kernels.reference import PIVOT_RATIO, Way, take
 
+# OpenBLAS computes a product of at most so many multiplications on the calling thread. Larger ones are made a
+# few rows at a time: woken threads keep busy for some milliseconds, on processors that our blocks want.
+BLAS_STAYS_ALONE = 2**18
 
-def depart(atoms, direction, gradient):
-    return _depart(atoms, direction, gradient)
+
+def inner(atoms, others):
+    if atoms.dtype != np.float64 or others.dtype != np.float64:
+        atoms, others = atoms.astype(float), others.astype(float)
+    products = np.empty((len(atoms), len(others)))
+    _inner(atoms, others, BLAS_STAYS_ALONE, products)
+    return products
+
+
+def depart(atoms, direction, gradient, gram):
+    k = len(atoms)
+    D, U = np.empty((2, *atoms.shape))
+    angles, *rates = np.empty((3, k))
+    DU, UU = np.empty((2, k, k))
+    _depart(atoms, direction, gradient, BLAS_STAYS_ALONE, D, U, angles, *rates, DU, UU)
+    return D, U, angles, (inner(D, D) if gram is None else gram, DU, UU), rates
 
 
 class Products(NamedTuple):
@@ -85,10 +102,15 @@ def _unpack(products, ranks):
 
 
 @compiled
-def _depart(atoms, direction, gradient):
+def _inner(atoms, others, limit, products):
+    rows = max(1, limit // others.size)
+    for first in range(0, len(atoms), rows):
+        np.dot(atoms[first : first + rows], others.T, products[first : first + rows])
+
+
+@compiled
+def _depart(atoms, direction, gradient, limit, points, units, angles, at_atoms, at_directions, DU, UU):
     k, m = direction.shape
-    points, units, angles = np.empty((k, m)), np.empty((k, m)), np.empty(k)
-    at_atoms, at_directions = np.zeros(k), np.zeros(k)
     for i in range(k):
         total = 0.0
         for p in range(m):
@@ -97,11 +119,14 @@ def _depart(atoms, direction, gradient):
             total += units[i, p] * units[i, p]
         angles[i] = np.sqrt(total)
         scale = 1.0 / angles[i] if angles[i] > 0 else 0.0
+        at_atom, at_direction = 0.0, 0.0
         for p in range(m):
             units[i, p] *= scale
-            at_atoms[i] += gradient[i, p] * points[i, p]
-            at_directions[i] += gradient[i, p] * units[i, p]
-    return points, units, angles, (at_atoms, at_directions)
+            at_atom += gradient[i, p] * points[i, p]
+            at_direction += gradient[i, p] * units[i, p]
+        at_atoms[i], at_directions[i] = at_atom, at_direction
+    _inner(points, units, limit, DU)
+    _inner(units, units, limit, UU)
 
 
 @compiled

@@ -92,15 +92,39 @@ def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction, packs
     return product
 
 
-def depart(atoms, direction, gradient):
-    """Set out from `atoms`: unit directions U with angles θ, and the rates ⟨∇f, D⟩ and ⟨∇f, U⟩ of each atom.
+def inner(atoms, others):
+    """Inner products in double precision, whatever the data: there are k² of them, not n."""
+    return atoms.astype(float) @ others.astype(float).T
 
-    All in double precision, whatever the data: there are k of them, not n.
+
+def energies(indices, codes, n_atoms):
+    """‖X_i‖² of every atom."""
+    return np.bincount(indices, weights=codes.astype(float) ** 2, minlength=n_atoms)
+
+
+def tangent(atoms, rows):
+    """Take from every row its component along the atom: v − x (xᵀv)."""
+    return rows - atoms * np.vecdot(atoms, rows)[:, None]
+
+
+def travel(atoms, rows):
+    """Follow the great circles x cos θ + v sin θ / θ, and renormalise so that rounding never accumulates."""
+    # sin θ / θ and cos θ round to 1 long before θ = 1e-30, so an atom at rest needs no case of its own.
+    angles = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
+    moved = atoms * np.cos(angles) + rows * (np.sin(angles) / angles)
+    return moved / np.linalg.norm(moved, axis=1, keepdims=True)
+
+
+def depart(atoms, direction, gradient, gram):
+    """Set out from `atoms`: their great circles in `direction`, in double precision, with all that a search
+    needs to know of them. `gram` is DᵀD, or None.
+
+    Returns D, U, θ, the products DᵀD, DᵀU and UᵀU, and the rates ⟨∇f, D⟩ and ⟨∇f, U⟩ of each atom.
     """
-    atoms, direction = atoms.astype(float), direction.astype(float)
+    D, direction = atoms.astype(float), direction.astype(float)
     angles = np.linalg.norm(direction, axis=1)
-    units = direction / np.where(angles > 0, angles, 1)[:, None]
-    return atoms, units, angles, (np.vecdot(gradient, atoms), np.vecdot(gradient, units))
+    U = direction / np.where(angles > 0, angles, 1)[:, None]
+    return D, U, angles, (D @ D.T, D @ U.T, U @ U.T), (np.vecdot(gradient, D), np.vecdot(gradient, U))
 
 
 class Products(NamedTuple):

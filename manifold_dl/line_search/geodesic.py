@@ -69,10 +69,12 @@ class GeodesicSearch(LineSearch):
             raise ValueError(f"max_probes={self.max_probes}: a search needs at least one probe.")
 
     def _descend(self, phi, t):
-        widths = [math.inf, math.inf]
+        widths, lowest = [math.inf, math.inf], 0.0
         while t not in phi.values:
-            phi.at(t)  # now, while a restriction still knows the slope
-            near = phi.at(min(filter(lambda s: self._decreases(phi, s), phi.values), key=phi))
+            value = phi.at(t).value  # with its slope, now, while a restriction still knows it
+            if value < phi(lowest) and value <= phi.f0 + self.sufficient_decrease * t * phi.df0:
+                lowest = t
+            near = phi.at(lowest)
             if near.t > 0 and abs(near.slope) <= self.curvature * -phi.df0:
                 return
             # Downhill from the lowest probe the next one is higher, so that a minimum lies between the two.
@@ -83,9 +85,6 @@ class GeodesicSearch(LineSearch):
                 widths.append(abs(far.t - near.t))
                 phi.end_if_invisible(widths[-1] * abs(near.slope))
                 t = _between(near, far, stalled=widths[-1] > widths[-3] / 2)
-
-    def _decreases(self, phi, t):
-        return phi(t) <= phi.f0 + self.sufficient_decrease * t * phi.df0
 
     def _first_t(self, norm, manifold):
         if self._memory is not None:

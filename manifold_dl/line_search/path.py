@@ -60,12 +60,13 @@ class LineSearch:
         arrive = getattr(restriction, "arrive", None)
 
         def cost(t):
-            with suppress(*UNDEFINED):
+            try:
                 point = _travel(manifold, x, t * d)
                 if arrive is not None:  # the objective need not start from scratch
                     arrive(t, point)
                 return _number(objective(point)), point
-            return math.inf, None
+            except UNDEFINED:
+                return math.inf, None
 
         phi = Phi(cost, x, f0, df0, restriction, self.max_probes, rounding, self.uses_slopes)
         with suppress(EndOfSearch):
@@ -145,15 +146,18 @@ class Phi:
     def _evaluate(self, t):
         if self.restriction is None:
             return self.cost(t)
-        with suppress(*UNDEFINED):
+        try:
             return _number(self.restriction(t)), None
-        return math.inf, None
+        except UNDEFINED:
+            return math.inf, None
 
     def _derivative(self, t):
-        with suppress(*UNDEFINED):
-            if hasattr(self.restriction, "derivative"):
-                return float(self.restriction.derivative(t))
-        return math.nan
+        if not hasattr(self.restriction, "derivative"):
+            return math.nan
+        try:
+            return float(self.restriction.derivative(t))
+        except UNDEFINED:
+            return math.nan
 
     def _estimated_slope(self, t):
         """Slope at t of the polynomial through t and its neighbours (with φ′(0), if 0 is one)."""
@@ -176,6 +180,8 @@ class Phi:
 def _travel(manifold, x, step):
     if not isinstance(manifold, RetrAsExpMixin):  # its exp is the retraction, with a warning
         with suppress(NotImplementedError):  # Pymanopt's way to say that there is no exponential map
+            if getattr(manifold, "exp_keeps_to_manifold", False):
+                return manifold.exp(x, step)
             # Rounding takes exp off the manifold a little, and where the cost falls in that direction every
             # step doubles the little. A retraction by zero changes nothing but that.
             return manifold.retraction(manifold.exp(x, step), 0.0 * step)
@@ -183,7 +189,7 @@ def _travel(manifold, x, step):
 
 
 def _number(value):
-    value = np.asarray(value).item()
+    value = float(value)
     return value if math.isfinite(value) else math.inf
 
 

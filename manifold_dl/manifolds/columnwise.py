@@ -24,6 +24,14 @@ def dots(a, b):
     return np.einsum("ij,ij->j", a, b)  # which in turn does not mind the long strides of large ones
 
 
+def by_rows(kernel, point, vector):
+    """Let a kernel, which wants atoms in contiguous rows, work on an m×k point and vector."""
+    dtype = point.dtype if point.dtype.kind == "f" else np.dtype(float)
+    atoms = np.ascontiguousarray(point.T, dtype=dtype)
+    rows = np.ascontiguousarray(vector.T, dtype=dtype)
+    return kernel(atoms, rows).T
+
+
 def norms(a):
     return np.sqrt(dots(a, a))
 

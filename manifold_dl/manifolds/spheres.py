@@ -5,8 +5,10 @@ import math
 import numpy as np
 from pymanopt.manifolds import Oblique
 
+from manifold_dl import kernels
 from manifold_dl.manifolds.columnwise import (
     as_shape,
+    by_rows,
     dots,
     in_dtype_of,
     largest_one,
@@ -92,7 +94,7 @@ class Spheres(Oblique):
 
     def projection(self, point, vector):
         """Remove from every column its component along the atom: v − x (xᵀv)."""
-        return in_dtype_of(point, vector - point * dots(point, vector))
+        return by_rows(kernels.tangent, point, vector)
 
     to_tangent_space = projection
 
@@ -113,12 +115,9 @@ class Spheres(Oblique):
 
     def exp(self, point, tangent_vector):
         """Follow the geodesics x cos θ + v sin θ / θ, and renormalise so that rounding never accumulates."""
-        # sin θ / θ and cos θ round to 1 long before θ = 1e-30, so an atom at rest needs no case of its own.
-        angles = np.maximum(norms(tangent_vector), 1e-30)
-        moved = point * np.cos(angles)
-        moved += tangent_vector * (np.sin(angles) / angles)
-        moved /= norms(moved)
-        return in_dtype_of(point, moved)
+        return by_rows(kernels.travel, point, tangent_vector)
+
+    exp_keeps_to_manifold = True
 
     def retraction(self, point, tangent_vector):
         """Step off the spheres and back, (x + v) / ‖x + v‖: equal to `exp` up to θ³/3, and without a sine."""
