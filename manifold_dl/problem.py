@@ -15,7 +15,7 @@ import scipy.sparse
 from pymanopt.manifolds import Oblique
 
 from manifold_dl import kernels
-from manifold_dl.blocks import as_threads
+from manifold_dl.blocks import LARGEST_BLOCK, as_threads, gather
 from manifold_dl.inputs import as_atoms, as_dictionary, as_matrix, as_ridge, as_support
 from manifold_dl.manifolds import Spheres
 from manifold_dl.objective import Objective
@@ -131,7 +131,7 @@ def update_problem(
         dictionary=dictionary,
         regularizers=regularizers,
         precondition=precondition,
-        scale=squared_norm(rows),
+        scale=squared_norm(rows, threads),
     )
 
 
@@ -350,5 +350,7 @@ class DictionaryProblem(pymanopt.Problem):
         return self.manifold.projection(point, scaled)
 
 
-def squared_norm(array):
-    return float(np.einsum("ij,ij->", array, array, dtype=float))
+def squared_norm(rows, threads=1):
+    """Σ y² in double precision, with the same bits for any number of threads."""
+    pieces = [rows[first : first + LARGEST_BLOCK] for first in range(0, len(rows), LARGEST_BLOCK)]
+    return float(sum(gather(lambda piece: np.einsum("ij,ij->", piece, piece, dtype=float), pieces, threads)))

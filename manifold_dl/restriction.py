@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from manifold_dl import kernels
-from manifold_dl.blocks import map_in_order
+from manifold_dl.blocks import gather, map_in_order
 from manifold_dl.kernels import reference
 
 # φ(t) stands for the objective itself as long as no more than three digits cancel in it.
@@ -59,7 +59,7 @@ class Restriction:
             for part in map_in_order(products_with, pairs, objective.threads):
                 energy = part.energy if energy is None else energy + part.energy
                 self.products.append((*objective.blocks[len(self.products)].data, part._replace(energy=None)))
-            if energy is None:
+            if energy is None:  # there are no signals
                 energy = np.zeros((len(atoms), len(atoms)))
         else:
             energy = objective.fixed_energy.astype(float)
@@ -97,7 +97,7 @@ class Restriction:
         ]
         mu = self.objective.mu
         one = lambda task: kernels.probe(*task[:4], mu, moved, True, task[4])
-        for *_, n_deficient in map_in_order(one, tasks, self.objective.threads):
+        for *_, n_deficient in gather(one, tasks, self.objective.threads):
             self.objective.counts.deficient += n_deficient
         return codes
 
@@ -120,11 +120,9 @@ class Restriction:
     def _gain(self, moved, with_slope):
         """What it brings that the codes follow, and its slope."""
         mu, products = self.objective.mu, self.products
-        if len(products) == 1:
-            return kernels.probe(*products[0], mu, moved, with_slope)[:2]
         gain = slope = 0.0
         one = lambda data: kernels.probe(*data, mu, moved, with_slope)
-        for part in map_in_order(one, products, self.objective.threads):
+        for part in gather(one, products, self.objective.threads):
             gain, slope = gain + part[0], slope + part[1]
         return gain, slope
 

@@ -22,7 +22,7 @@ class Stage:
         self.support = as_support(codes, Y.shape[1], D.shape[1])
         self.D = D.astype(Y.dtype)
         self.rows = np.ascontiguousarray(Y.T)
-        self.scale = squared_norm(self.rows)
+        self.scale = squared_norm(self.rows, threads)
         self.threads = threads
         self.incidence = Incidence(self.support)
         if self.support.values is None:

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from manifold_dl import update_problem
-from manifold_dl.blocks import BLOCK_SIZE, _pool, as_threads, available_threads, map_in_order, split
+from manifold_dl.blocks import (
+    BLOCK_SIZE,
+    _pool,
+    as_threads,
+    available_threads,
+    gather,
+    map_in_order,
+    split,
+)
 from manifold_dl.manifolds import Spheres
 from manifold_dl.regularizers import Coherence
 
@@ -118,11 +126,46 @@ def test_an_exception_reaches_the_caller(threads):
     assert list(map_in_order(abs, range(10), threads)) == list(range(10))  # and nothing is left jammed
 
 
+def test_gather_shares_the_work_with_the_caller():
+    both_busy, caller = threading.Barrier(2, timeout=30), threading.get_ident()
+
+    def who(i):
+        if i < 2:
+            both_busy.wait()  # neither goes on before the other has taken an item, too
+        return i, threading.get_ident()
+
+    results = gather(who, range(50), threads=2)
+    assert [i for i, _ in results] == list(range(50))
+    assert len({thread for _, thread in results}) == 2 and caller in {thread for _, thread in results}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_gather_passes_on_an_exception_and_stops(threads):
+    done = []
+
+    def fail_at_five(i):
+        if i == 5:
+            raise KeyError("five")
+        done.append(i)
+
+    with pytest.raises(KeyError, match="five"):
+        gather(fail_at_five, range(100_000), threads)
+    assert len(done) < 100_000
+    assert gather(abs, range(10), threads) == list(range(10))
+
+
+def test_gather_inside_gather_does_not_wait_for_ever():
+    # All threads of the pool are busy with the outer items: the inner ones are done by whoever asks.
+    inner = lambda i: sum(gather(abs, range(i), threads=2))
+    assert gather(inner, range(20), threads=2) == [i * (i - 1) // 2 for i in range(20)]
+
+
 def test_one_block_runs_inline():
     before = _pool.cache_info()
     caller = threading.get_ident()
     assert list(map_in_order(lambda _: threading.get_ident(), ["only"], threads=8)) == [caller]
     assert list(map_in_order(lambda _: threading.get_ident(), [1, 2, 3], threads=1)) == [caller] * 3
+    assert gather(lambda _: threading.get_ident(), ["only"], threads=8) == [caller]
     rng = np.random.default_rng(0)
     problem = update_problem(rng.standard_normal((4, BLOCK_SIZE)), np.ones((2, BLOCK_SIZE), bool), threads=8)
     problem.cost(problem.manifold.random_point(rng))

@@ -113,6 +113,50 @@ def test_a_line_search_lets_go_of_factors_and_gets_them_back(calls, data):
     assert len(calls) == 3  # from now on they stay
 
 
+@pytest.mark.parametrize("mu", [0.0, 0.1])
+@pytest.mark.parametrize("codes", ["follow", "fixed"])
+def test_the_end_of_a_search_is_known_without_another_pass(calls, data, mu, codes):
+    objective = update_problem(data.Y, data.X, mu=mu, codes=codes).objective
+    objective.expect_searches()
+    phi, t = objective.restrict(data.D, data.U), 0.3
+    point = data.spheres.exp(data.D, t * data.U)
+    phi.arrive(t, point)
+    del calls[:]
+    value, found = objective.value(point), objective.codes(point)
+    assert not calls
+    fresh = update_problem(data.Y, data.X, mu=mu, codes=codes).objective
+    assert value == pytest.approx(fresh.value(point), rel=1e-13)
+    # Normal equations of up to four random atoms, solved once from their residual and once from scratch.
+    np.testing.assert_allclose(found, fresh.codes(point), rtol=0, atol=1e-11)
+    # Whoever asks for more gets all of it, as if there had been no search.
+    del calls[:]
+    np.testing.assert_array_equal(objective.gradient(point), fresh.gradient(point))
+    assert objective.value(point) == fresh.value(point)
+    np.testing.assert_array_equal(objective.codes(point), fresh.codes(point))
+    assert len(calls) == 1
+
+
+def test_a_search_is_believed_only_where_that_was_agreed(calls, data):
+    objective = update_problem(data.Y, data.X).objective
+    point = data.spheres.exp(data.D, 0.3 * data.U)
+    objective.restrict(data.D, data.U).arrive(0.3, point)
+    objective.value(point)
+    assert len(calls) == 2
+
+
+def test_a_search_that_fell_by_orders_of_magnitude_is_not_believed(calls):
+    data = Data()
+    Y = data.D @ data.X
+    objective = update_problem(Y, data.mask).objective
+    objective.expect_searches()
+    start = data.spheres.exp(data.D, 0.1 * data.U)
+    direction = data.spheres.log(start, data.D)  # t = 1 is the exact fit
+    objective.restrict(start, direction).arrive(1.0, data.D)
+    # From ‖Y‖² to nothing: what φ has left is the rounding of ‖Y‖², and the residual is the better judge.
+    assert 0 <= objective.value(data.D) < 1e-28 * np.sum(Y**2)
+    assert len(calls) == 2
+
+
 def test_slope_of_the_last_probe_is_free(data):
     problem = update_problem(data.Y, data.X)
     phi = problem.restrict(data.D, data.U)

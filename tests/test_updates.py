@@ -666,6 +666,23 @@ class TestDefaultOptimizer:
             SimCO(TrustRegions(), regularizers=[GradientOnly()])(Y, D, X)
 
 
+@pytest.mark.parametrize("searcher", [GoldenSection(), GeodesicSearch()], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("mu", [0.0, 0.1])
+def test_one_step_is_one_pass_over_the_signals(searcher, mu):
+    Y, D, X = problem_data()
+    update = SimCO(SteepestDescent(line_searcher=searcher, max_iterations=1), mu=mu, threads=1)
+    with tally() as counts:
+        D_new, X_new = update(Y, D, X)
+    assert counts.value == counts.factorisation == 1 and counts.probe > 1
+    # The codes that came with the search are the optimal ones of the new dictionary.
+    residual = Y - D_new @ X_new
+    stationary = (D_new.T @ residual - mu * X_new.toarray())[X_new.toarray() != 0]
+    assert np.abs(stationary).max() < 1e-12 * np.abs(D_new.T @ Y).max()
+    assert np.sum(residual**2) + mu * np.sum(X_new.data**2) < np.sum((Y - D @ X) ** 2) + mu * np.sum(
+        X.data**2
+    )
+
+
 class TestStepMemory:
     def optimizer(self):
         return SteepestDescent(line_searcher=GeodesicSearch(), max_iterations=1, verbosity=0)

@@ -55,20 +55,7 @@ class LineSearch:
             record(self, f0, df0, norm, [], 0.0)
             return 0.0, x
 
-        restrict = getattr(objective, "restrict", None)
-        restriction = None if restrict is None else restrict(x, d)
-        arrive = getattr(restriction, "arrive", None)
-
-        def cost(t):
-            try:
-                point = _travel(manifold, x, t * d)
-                if arrive is not None:  # the objective need not start from scratch
-                    arrive(t, point)
-                return _number(objective(point)), point
-            except UNDEFINED:
-                return math.inf, None
-
-        phi = Phi(cost, x, f0, df0, restriction, self.max_probes, rounding, self.uses_slopes)
+        phi = Phi(objective, manifold, x, d, f0, df0, self.max_probes, rounding, self.uses_slopes)
         with suppress(EndOfSearch):
             self._descend(phi, self._first_t(norm, manifold))
         t, new_x = phi.lowest()
@@ -95,11 +82,13 @@ class Sample(NamedTuple):
 class Phi:
     """φ(t), computed once for every t and for `max_probes` of them at most; +∞ where it is not finite."""
 
-    def __init__(self, cost, x, f0, df0, restriction, max_probes, rounding, uses_slopes):
-        self.cost, self.x, self.f0, self.df0 = cost, x, f0, df0
-        self.restriction, self.max_probes, self.rounding = restriction, max_probes, rounding
+    def __init__(self, objective, manifold, x, d, f0, df0, max_probes, rounding, uses_slopes):
+        self.objective, self.manifold, self.x, self.d = objective, manifold, x, d
+        self.f0, self.df0 = f0, df0
+        restrict = getattr(objective, "restrict", None)
+        self.restriction = None if restrict is None else restrict(x, d)
+        self.max_probes, self.rounding, self.uses_slopes = max_probes, rounding, uses_slopes
         self.values, self.slopes = {0.0: f0}, {0.0: df0}
-        self.uses_slopes = uses_slopes
         # The lowest probe. Its point is the very array that was evaluated: a cache knows it by its identity.
         self.t, self.point = 0.0, x
 
@@ -138,16 +127,27 @@ class Phi:
     def lowest(self):
         """The lowest t and its point; 0 and x if the cost itself is not below f0 there."""
         if self.t > 0 and self.restriction is not None:
-            value, self.point = self.cost(self.t)
+            value, self.point = self._cost(self.t)
             if not value < self.f0:
                 return 0.0, self.x
         return self.t, self.point
 
     def _evaluate(self, t):
         if self.restriction is None:
-            return self.cost(t)
+            return self._cost(t)
         try:
             return _number(self.restriction(t)), None
+        except UNDEFINED:
+            return math.inf, None
+
+    def _cost(self, t):
+        """The objective itself at t, and the point there. A restriction, if there is one, has then served."""
+        try:
+            point = _travel(self.manifold, self.x, t * self.d)
+            if hasattr(self.restriction, "arrive"):  # what it knows, the objective need not find again
+                self.restriction.arrive(t, point)
+            self.restriction = None  # the evaluation may need its memory
+            return _number(self.objective(point)), point
         except UNDEFINED:
             return math.inf, None
 
