@@ -17,10 +17,10 @@ test: .venv/installed-test  ## what continuous integration runs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 test-slow: .venv/installed-test  ## the long statistical tests too
-	$(BIN)/python -m pytest --slow
+	$(BIN)/python -m pytest --slow -n auto --dist loadfile
 
 docs: .venv/installed-docs  ## these pages with tutorials and pictures, built offline
 	$(BIN)/python -m sphinx -W --keep-going -j 2 docs docs/_build/html

@@ -21,11 +21,11 @@ from manifold_dl.line_search import GeodesicSearch
 from manifold_dl.manifolds import Spheres
 from manifold_dl.optimizers import (
     LeadingSingularVector,
-    has_line_searcher,
     recall_steps,
     run_quietly,
     step_memory,
 )
+from manifold_dl.optimizers.running import has_line_searcher
 from manifold_dl.schedules import AllAtoms, OneAtATime, sweep
 from manifold_dl.stage import Stage
 

@@ -558,7 +558,9 @@ def test_hessians_are_symmetric(regularizer, dictionary, direction):
     assert left == pytest.approx(right, rel=1e-11, abs=1e-12)  # sums of 512 terms that partly cancel
 
 
-@pytest.mark.parametrize("regularizer", [*REGULARIZERS, Coherence(np.float64(0.5))], ids=repr)
+@pytest.mark.parametrize(
+    "regularizer", [*REGULARIZERS, Coherence(np.float64(0.5))], ids=lambda r: type(r).__name__
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_derivatives_have_shape_and_dtype_of_the_dictionary(regularizer, dictionary, direction, dtype):
     D, E = dictionary.astype(dtype), direction.astype(dtype)

@@ -166,7 +166,7 @@ def check_update(update, Y, D, X, *, mu=0.0, regularizers=(), rng=0):
     return D_new, X_new
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda schedule: type(schedule).__name__)
 class TestAnySubset:
     @pytest.mark.parametrize("manifold", [Spheres, Lines, Oblique], ids=lambda manifold: manifold.__name__)
     @pytest.mark.parametrize("regularizers", [(), (Coherence(0.5),)], ids=["plain", "coherence"])
@@ -789,7 +789,7 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: type(rule).__name__)
 class TestNumbers:
     @pytest.mark.parametrize("factor", [2.0**-20, 2.0**20])
     def test_powers_of_two_do_not_change_a_bit(self, rule, factor):

@@ -62,9 +62,9 @@ def prepare(gallery_conf, script):
 
     What kernels say when they are compiled depends on the machine, not on the tutorial.
     """
-    from manifold_dl.kernels import compiled_parts
+    from manifold_dl.kernels import compiling
 
-    compiled_parts._SayOnce.said = True
+    compiling._SayOnce.said = True
     warnings.simplefilter("error")
     warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")  # sphinx-gallery shows it instead
 

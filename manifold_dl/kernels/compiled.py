@@ -97,8 +97,8 @@ def _fit(
     scratch = np.empty((0 if keep else largest * (largest + 1) // 2, LANES))
     g_all, entry, top = np.zeros((largest, LANES)), np.empty(LANES), np.empty(LANES)
     broken = np.zeros(LANES, dtype=np.bool_)
-    r = np.empty(m, dtype=signals.dtype)
-    diagonal = np.diag(gram)
+    r = np.empty((1, m), dtype=signals.dtype)
+    diagonal = np.diag(gram).copy()
     value, n_bad = 0.0, 0
     if len(order) < len(signals):  # the others use no atom
         for j in range(len(signals)):
@@ -113,7 +113,7 @@ def _fit(
         if keep:
             L = factors[factor_place[pack] : factor_place[pack + 1]].reshape(s * (s + 1) // 2, LANES)
         for w in range(n):
-            dots(atoms, atom, w, signals[order[first[pack] + w]], g)
+            dots(atoms, atom, w, signals, order[first[pack] + w], g)
         any_broken = factorise(gram, diagonal, atom, mu, ratio, False, g, g, L, entry, top, broken)
         forward(L, g)
         backward(L, g)
@@ -123,21 +123,19 @@ def _fit(
                 bad[j] = True
                 n_bad += 1
                 continue
-            x = codes[indptr[j] : indptr[j] + s]
-            energy = 0.0
+            at, energy, total = indptr[j], 0.0, 0.0
             for a in range(s):
-                x[a] = g[a, w]
+                codes[at + a] = g[a, w]
                 energy += g[a, w] * g[a, w]
             for p in range(m):
-                r[p] = signals[j, p]
-            subtract(atoms, atom, w, x, r)
-            total = 0.0
+                r[0, p] = signals[j, p]
+            subtract(atoms, atom, w, codes, at, r, 0)
             for p in range(m):
-                total += r[p] * r[p]
+                total += r[0, p] * r[0, p]
             for a in range(s):
-                i, xa = atom[a, w], 2 * x[a]
+                i, x = atom[a, w], 2 * codes[at + a]
                 for p in range(m):
-                    gradient[i, p] -= xa * r[p]
+                    gradient[i, p] -= x * r[0, p]
             value += mu * energy + total
         if any_broken:
             broken[:] = False
@@ -188,30 +186,29 @@ def _hessian(
     order, first, place, factor_place, indices, largest, product,
 ):  # fmt: skip
     m = signals.shape[1]
-    r_all, v_all = np.empty((LANES, m), dtype=signals.dtype), np.empty((LANES, m), dtype=signals.dtype)
+    r, v = np.empty((LANES, m), dtype=signals.dtype), np.empty((LANES, m), dtype=signals.dtype)
     g_all, x_all, before = np.zeros((largest, LANES)), np.zeros((largest, LANES)), np.empty(largest)
     dx = np.empty(largest, dtype=signals.dtype)
     C, k = cross.ravel(), len(cross)
     for pack in range(len(first) - 1):
         begin, end, n = place[pack], place[pack + 1], first[pack + 1] - first[pack]
         s = (end - begin) // LANES
-        atom, g, x_lanes = indices[begin:end].reshape(s, LANES), g_all[:s], x_all[:s]
+        atom, g, x = indices[begin:end].reshape(s, LANES), g_all[:s], x_all[:s]
         L = factors[factor_place[pack] : factor_place[pack + 1]].reshape(s * (s + 1) // 2, LANES)
         for w in range(n):
             j = order[first[pack] + w]
-            x, r, v = codes[indptr[j] : indptr[j] + s], r_all[w], v_all[w]
             for p in range(m):
-                r[p] = signals[j, p]
-                v[p] = 0
-            subtract(atoms, atom, w, x, r)
-            subtract(direction, atom, w, x, v)  # v = −Eᵀx
-            dots(direction, atom, w, r, g)
+                r[w, p] = signals[j, p]
+                v[w, p] = 0
+            subtract(atoms, atom, w, codes, indptr[j], r, w)
+            subtract(direction, atom, w, codes, indptr[j], v, w)  # v = −Eᵀx
+            dots(direction, atom, w, r, w, g)
             for a in range(s):
-                x_lanes[a, w] = x[a]
+                x[a, w] = codes[indptr[j] + a]
         for a in range(s):  # g = E r − A Eᵀx
             for b in range(s):
                 for w in range(LANES):
-                    g[a, w] -= C[k * atom[a, w] + atom[b, w]] * x_lanes[b, w]
+                    g[a, w] -= C[k * atom[a, w] + atom[b, w]] * x[b, w]
         if len(slot):
             for w in range(n):
                 deficient = slot[order[first[pack] + w]]
@@ -227,12 +224,11 @@ def _hessian(
         forward(L, g)
         backward(L, g)
         for w in range(n):
-            j = order[first[pack] + w]
-            x, r, v = codes[indptr[j] : indptr[j] + s], r_all[w], v_all[w]
+            at = indptr[order[first[pack] + w]]
             for a in range(s):
                 dx[a] = g[a, w]
-            subtract(atoms, atom, w, dx[:s], v)  # v = dr
+            subtract(atoms, atom, w, dx, 0, v, w)  # v = dr
             for a in range(s):
-                i, xa, da = atom[a, w], 2 * x[a], 2 * dx[a]
+                i, xa, da = atom[a, w], 2 * codes[at + a], 2 * dx[a]
                 for p in range(m):
-                    product[i, p] -= xa * v[p] + da * r[p]
+                    product[i, p] -= xa * v[w, p] + da * r[w, p]

@@ -154,7 +154,7 @@ def _along(
         x0 = packed_codes[begin:end].reshape(s, LANES)
         for w in range(n):
             j = order[first[pack] + w]
-            dots(directions, atom, w, signals[j], bu)
+            dots(directions, atom, w, signals, j, bu)
             for a in range(s):
                 x[a, w] = codes[indptr[j] + a]
                 for b in range(a + 1):  # below the diagonal, wherever the atoms stand

@@ -146,41 +146,46 @@ def backward(L, g):
             g[a, w] *= L[a * (a + 1) // 2 + a, w]
 
 
+# A view of one row costs two atomic additions, to count who looks at it: for short rows as much as the work
+# on it. So these take the whole array, and the number of the row.
+
+
 @compiled
-def dots(rows, atom, w, vector, g):
-    """g[a, w] becomes the inner product of `vector` with row atom[a, w], four rows at a time."""
-    zero = vector.dtype.type(0)
+def dots(rows, atom, w, vectors, j, g):
+    """g[a, w] becomes the inner product of vector j with row atom[a, w], four rows at a time."""
+    m, zero = vectors.shape[1], vectors.dtype.type(0)
     s, a = len(atom), 0
     while a + 4 <= s:
         i0, i1, i2, i3 = atom[a, w], atom[a + 1, w], atom[a + 2, w], atom[a + 3, w]
         t0, t1, t2, t3 = zero, zero, zero, zero
-        for p in range(len(vector)):
-            t0 += rows[i0, p] * vector[p]
-            t1 += rows[i1, p] * vector[p]
-            t2 += rows[i2, p] * vector[p]
-            t3 += rows[i3, p] * vector[p]
+        for p in range(m):
+            t0 += rows[i0, p] * vectors[j, p]
+            t1 += rows[i1, p] * vectors[j, p]
+            t2 += rows[i2, p] * vectors[j, p]
+            t3 += rows[i3, p] * vectors[j, p]
         g[a, w], g[a + 1, w], g[a + 2, w], g[a + 3, w] = t0, t1, t2, t3
         a += 4
     while a < s:
         i, total = atom[a, w], zero
-        for p in range(len(vector)):
-            total += rows[i, p] * vector[p]
+        for p in range(m):
+            total += rows[i, p] * vectors[j, p]
         g[a, w] = total
         a += 1
 
 
 @compiled
-def subtract(rows, atom, w, x, vector):
-    """Take Σ x_a row_a away from `vector`, four rows at a time."""
+def subtract(rows, atom, w, x, begin, vectors, j):
+    """Take Σ x_a row_a away from vector j, four rows at a time; x_a stands at x[begin + a]."""
+    m = vectors.shape[1]
     s, a = len(atom), 0
     while a + 4 <= s:
         i0, i1, i2, i3 = atom[a, w], atom[a + 1, w], atom[a + 2, w], atom[a + 3, w]
-        x0, x1, x2, x3 = x[a], x[a + 1], x[a + 2], x[a + 3]
-        for p in range(len(vector)):
-            vector[p] -= x0 * rows[i0, p] + x1 * rows[i1, p] + x2 * rows[i2, p] + x3 * rows[i3, p]
+        x0, x1, x2, x3 = x[begin + a], x[begin + a + 1], x[begin + a + 2], x[begin + a + 3]
+        for p in range(m):
+            vectors[j, p] -= x0 * rows[i0, p] + x1 * rows[i1, p] + x2 * rows[i2, p] + x3 * rows[i3, p]
         a += 4
     while a < s:
-        i, xa = atom[a, w], x[a]
-        for p in range(len(vector)):
-            vector[p] -= xa * rows[i, p]
+        i, xa = atom[a, w], x[begin + a]
+        for p in range(m):
+            vectors[j, p] -= xa * rows[i, p]
         a += 1

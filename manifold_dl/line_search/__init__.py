@@ -11,7 +11,8 @@ found. A probe whose value is not a finite number counts as +∞.
 
 An objective may offer a cheaper φ. If it has an attribute `restrict`, then ``phi = objective.restrict(x, d)``
 is asked for ``phi(t)`` and ``phi.derivative(t)``, unless it is None. The point found that way is checked once
-with the objective itself, which is free where values are kept: the optimizer asks for the same one next.
+with the objective itself, which is free where values are kept: the optimizer asks for the same one next. If φ
+has a method `arrive`, it hears of that point first, by ``phi.arrive(t, point)``, and may tell the objective.
 """
 
 from .geodesic import GeodesicSearch

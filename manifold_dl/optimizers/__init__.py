@@ -5,7 +5,6 @@ Both are Pymanopt optimizers like its own: handed to an update rule, or run on a
 
 from manifold_dl.optimizers.lbfgs import LBFGS
 from manifold_dl.optimizers.running import (
-    has_line_searcher,
     quiet,
     recall_steps,
     run_quietly,
@@ -16,7 +15,6 @@ from manifold_dl.optimizers.singular import LeadingSingularVector
 __all__ = [
     "LBFGS",
     "LeadingSingularVector",
-    "has_line_searcher",
     "quiet",
     "recall_steps",
     "run_quietly",
