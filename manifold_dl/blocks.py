@@ -6,13 +6,13 @@ the same bits. Called by `objective.py` and by the sparse coders.
 """
 
 import os
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from numbers import Integral
+from threading import Lock
 
 import numpy as np
 
@@ -94,54 +94,36 @@ def as_threads(threads):
     return int(threads)
 
 
-def map_in_order(function, items, threads=1):
-    """Yield function(item) for every item, in order, computed by `threads` threads.
+def share_out(function, items, take, threads=1):
+    """Call take(function(item)) for every item, in order; `threads` threads compute, the caller's among them.
 
-    At most two results a thread wait to be taken, so memory does not grow with the number of items.
+    A thread that is done takes the next item by itself. A result is handed to `take` as soon as all those
+    before it have been, by whoever brings it: never two at a time, and few wait.
 
     Examples
     --------
-    >>> list(map_in_order(abs, [-1, 2, -3], threads=2))
+    >>> totals = []
+    >>> share_out(abs, [-1, 2, -3], totals.append, threads=2)
+    >>> totals
     [1, 2, 3]
     """
-    items = list(items)
     if threads == 1 or len(items) < 2:
-        yield from map(function, items)
-        return
-    pool, waiting = _pool(threads), deque()
-    try:
         for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > 2 * threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:  # an error in one block: do not leave the others running behind the caller's back
-        for future in waiting:
-            future.cancel()
-
-
-def gather(function, items, threads=1):
-    """[function(item) for every item], computed by `threads` threads, of which the caller's is one.
-
-    For many short calls with small results: a thread that is done takes the next item by itself, where
-    `map_in_order` would wake it for every one.
-
-    Examples
-    --------
-    >>> gather(abs, [-1, 2, -3], threads=2)
-    [1, 2, 3]
-    """
-    items = list(items)
-    if threads == 1 or len(items) < 2:
-        return [function(item) for item in items]
-    results, turns = [None] * len(items), iter(range(len(items)))
+            take(function(item))
+        return
+    turns, waiting, lock, taken = iter(range(len(items))), {}, Lock(), 0
 
     def work():
+        nonlocal taken
         try:
-            for turn in turns:  # one iterator for all of them: each turn is taken once
-                results[turn] = function(items[turn])
-        except BaseException:  # an error in one item: nobody takes another
+            for turn in turns:  # one iterator for all of them: each turn comes up once
+                result = function(items[turn])
+                with lock:
+                    waiting[turn] = result
+                    while taken in waiting:
+                        take(waiting.pop(taken))
+                        taken += 1
+        except BaseException:  # an error in one item: nobody begins another
             for _ in turns:
                 pass
             raise
@@ -154,7 +136,36 @@ def gather(function, items, threads=1):
         wait(helpers)
     for helper in helpers:
         helper.result()
+
+
+def gather(function, items, threads=1):
+    """[function(item) for every item], computed by `threads` threads.
+
+    Examples
+    --------
+    >>> gather(abs, [-1, 2, -3], threads=2)
+    [1, 2, 3]
+    """
+    results = []
+    share_out(function, items, results.append, threads)
     return results
+
+
+class Total:
+    """A sum of arrays, formed in the first of them."""
+
+    def __init__(self):
+        self.sum = None
+
+    def add(self, part):
+        if self.sum is None:
+            self.sum = part
+        else:
+            self.sum += part
+
+    def like(self, array):
+        """The sum; zeros like `array` if there was nothing to add."""
+        return np.zeros_like(array) if self.sum is None else self.sum
 
 
 @lru_cache

@@ -17,7 +17,8 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl import kernels
-from manifold_dl.blocks import map_in_order, split
+from manifold_dl.blocks import Total, share_out, split
+from manifold_dl.kernels.memory import aligned_copy
 from manifold_dl.restriction import Restriction
 
 
@@ -117,10 +118,9 @@ class Objective:
             block, fit = pair
             return kernels.hessian(*block.data, state.atoms, cross, self.mu, fit, E, block.packs)
 
-        total = np.zeros_like(state.atoms)
-        for part in map_in_order(one, zip(self.blocks, state.fits, strict=True), self.threads):
-            total += part
-        return total.T
+        total = Total()
+        share_out(one, list(zip(self.blocks, state.fits, strict=True)), total.add, self.threads)
+        return total.like(state.atoms).T
 
     def codes(self, point):
         """The optimal codes at the support's entries, in its order."""
@@ -170,47 +170,45 @@ class Objective:
         point = self._checked(point)
         # By value, not by identity: a caller may have changed the array in place.
         key = point.tobytes("F")
-        state = self._remembered(key, with_gradient, with_factors)
-        if state is None:
-            # A trust region may come back to the point before; a line search does not, and its codes go now.
-            del self._states[self._wants_hessian :]
-            state = State(self._rows(point), key)
-            self._compute(state)
-        # To the front, so that a trust region may be refused twice without losing its centre.
+        for place, state in enumerate(self._states):
+            if state.key == key:
+                if (with_gradient and state.gradient is None) or (with_factors and not state.has_factors):
+                    del self._states[place]  # it knows too little
+                    break
+                if place:  # to the front: a trust region may be refused twice without losing its centre
+                    self._states.insert(0, self._states.pop(place))
+                return state
+        # A trust region may come back to the point before; a line search does not, and its codes go now.
+        del self._states[self._wants_hessian :]
+        state = State(aligned_copy(point.T), key)
+        self._compute(state)
         self._states.insert(0, state)
         return state
 
-    def _remembered(self, key, with_gradient, with_factors):
-        """Take the state with this key out of memory; None if there is none, or if it knows too little."""
-        for place, state in enumerate(self._states):
-            if state.key == key:
-                del self._states[place]
-                enough = (state.gradient is not None or not with_gradient) and (
-                    state.has_factors or not with_factors
-                )
-                return state if enough else None
-        return None
-
     def _compute(self, state):
         self.counts.value += 1
-        atoms = state.atoms
-        state.gradient = np.zeros_like(atoms)
+        atoms, gradient = state.atoms, Total()
         if self.fixed_codes is not None:
             one = lambda block: kernels.fit_fixed(*block.data, atoms, self.fixed_codes[block.entries])
-            for value, gradient in map_in_order(one, self.blocks, self.threads):
-                state.value += value
-                state.gradient += gradient
-            return
-        self.counts.factorisation += 1
-        mu, gram, keep = self.mu, kernels.inner(atoms, atoms), self._keep_factors
-        state.gram, state.has_factors = gram, keep
-        one = lambda block: kernels.fit(*block.data, atoms, gram, mu, keep, block.packs)
-        for fit in map_in_order(one, self.blocks, self.threads):
-            state.value += fit.value
-            state.gradient += fit.gradient
-            state.fits.append(fit._replace(gradient=None))
-            self.counts.deficient += len(fit.deficient)
-        self._keep_factors = self._wants_hessian
+
+            def take(part):
+                state.value += part[0]
+                gradient.add(part[1])
+        else:
+            self.counts.factorisation += 1
+            mu, gram, keep = self.mu, kernels.inner(atoms, atoms), self._keep_factors
+            state.gram, state.has_factors, self._keep_factors = gram, keep, self._wants_hessian
+            one = lambda block: kernels.fit(*block.data, atoms, gram, mu, keep, block.packs)
+            alone = len(self.blocks) == 1
+
+            def take(fit):
+                state.value += fit.value
+                gradient.add(fit.gradient)
+                state.fits.append(fit if alone else fit._replace(gradient=None))
+                self.counts.deficient += len(fit.deficient)
+
+        share_out(one, self.blocks, take, self.threads)
+        state.gradient = gradient.like(atoms)
 
     def _codes(self, state):
         if self.fixed_codes is not None:
@@ -231,7 +229,7 @@ class Objective:
 
     def _rows(self, matrix):
         """An m×k matrix as contiguous rows of atoms: always a copy, so that nobody changes it under us."""
-        return np.array(self._checked(matrix).T, order="C")
+        return aligned_copy(self._checked(matrix).T)
 
 
 class State:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from manifold_dl import kernels
-from manifold_dl.blocks import gather, map_in_order
+from manifold_dl.blocks import Total, gather, share_out
 from manifold_dl.kernels import reference
 
 # φ(t) stands for the objective itself as long as no more than three digits cancel in it.
@@ -47,20 +47,22 @@ class Restriction:
         self.products = []
         if objective.fixed_codes is None:
             U = units.astype(objective.dtype, copy=False)
+            energy = Total()
 
             def products_with(pair):
-                block, fit = pair
-                return kernels.along(
-                    *block.data, state.atoms, state.gram, objective.mu, fit.codes, U, block.packs
+                (signals, indptr, indices), packs, codes = pair[0].data, pair[0].packs, pair[1].codes
+                found = kernels.along(
+                    signals, indptr, indices, state.atoms, state.gram, objective.mu, codes, U, packs
                 )
+                return (signals, indptr, indices, found[0]), found[1]
 
-            pairs = zip(objective.blocks, state.fits, strict=True)
-            energy = None
-            for part in map_in_order(products_with, pairs, objective.threads):
-                energy = part.energy if energy is None else energy + part.energy
-                self.products.append((*objective.blocks[len(self.products)].data, part._replace(energy=None)))
-            if energy is None:  # there are no signals
-                energy = np.zeros((len(atoms), len(atoms)))
+            def take(found):
+                self.products.append(found[0])
+                energy.add(found[1])
+
+            pairs = list(zip(objective.blocks, state.fits, strict=True))
+            share_out(products_with, pairs, take, objective.threads)
+            energy = energy.like(grams[0])
         else:
             energy = objective.fixed_energy.astype(float)
         self.way = kernels.Way(atoms, units, angles, grams, energy, rates)

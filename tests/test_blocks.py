@@ -14,7 +14,7 @@ from manifold_dl.blocks import (
     as_threads,
     available_threads,
     gather,
-    map_in_order,
+    share_out,
     split,
 )
 from manifold_dl.manifolds import Spheres
@@ -100,30 +100,29 @@ def test_results_come_in_order_even_if_the_first_is_the_last_to_be_done():
             others_done.set()
         return i
 
-    assert list(map_in_order(slow_first, range(20), threads=2)) == list(range(20))
+    assert gather(slow_first, range(20), threads=2) == list(range(20))
 
 
-def test_few_results_wait_at_a_time():
-    done = []
-    results = map_in_order(done.append, range(1000), threads=2)
-    next(results)
-    # One was taken, two a thread may wait, and as many may be under way.
-    assert len(done) <= 1 + 2 * 2 + 2
-    results.close()
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_results_are_taken_one_at_a_time_and_as_soon_as_possible(threads):
+    under_way, waiting, most = 0, set(), 0
 
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_an_exception_reaches_the_caller(threads):
-    def fail_at_five(i):
-        if i == 5:
-            raise KeyError("five")
+    def bring(i):
+        waiting.add(i)
         return i
 
-    results = map_in_order(fail_at_five, range(50), threads)
-    assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
-    with pytest.raises(KeyError, match="five"):
-        next(results)
-    assert list(map_in_order(abs, range(10), threads)) == list(range(10))  # and nothing is left jammed
+    def take(i):
+        nonlocal under_way, most
+        under_way += 1
+        assert under_way == 1
+        most = max(most, len(waiting))
+        waiting.remove(i)
+        under_way -= 1
+
+    share_out(bring, range(2000), take, threads)
+    assert not waiting
+    if threads == 1:
+        assert most == 1
 
 
 def test_gather_shares_the_work_with_the_caller():
@@ -163,9 +162,8 @@ def test_gather_inside_gather_does_not_wait_for_ever():
 def test_one_block_runs_inline():
     before = _pool.cache_info()
     caller = threading.get_ident()
-    assert list(map_in_order(lambda _: threading.get_ident(), ["only"], threads=8)) == [caller]
-    assert list(map_in_order(lambda _: threading.get_ident(), [1, 2, 3], threads=1)) == [caller] * 3
     assert gather(lambda _: threading.get_ident(), ["only"], threads=8) == [caller]
+    assert gather(lambda _: threading.get_ident(), [1, 2, 3], threads=1) == [caller] * 3
     rng = np.random.default_rng(0)
     problem = update_problem(rng.standard_normal((4, BLOCK_SIZE)), np.ones((2, BLOCK_SIZE), bool), threads=8)
     problem.cost(problem.manifold.random_point(rng))
@@ -174,13 +172,13 @@ def test_one_block_runs_inline():
 
 
 def total_of_squares(queue):
-    queue.put(sum(map_in_order(lambda i: i * i, range(100), threads=2)))
+    queue.put(sum(gather(lambda i: i * i, range(100), threads=2)))
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork on this platform")
 def test_works_after_a_fork():
     # The parent's threads do not exist in the child; a pool inherited from it would wait for ever.
-    assert sum(map_in_order(abs, range(100), threads=2)) == 4950
+    assert sum(gather(abs, range(100), threads=2)) == 4950
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=total_of_squares, args=(queue,))

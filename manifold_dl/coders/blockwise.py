@@ -10,7 +10,7 @@ from numbers import Integral, Real
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.blocks import as_threads, map_in_order
+from manifold_dl.blocks import as_threads, gather
 from manifold_dl.coders import kernels
 from manifold_dl.inputs import as_dictionary, as_matrix
 
@@ -48,9 +48,7 @@ def encode_blocks(Y, D, kernel, threads=None, *, unit_atoms=True, rescale=False)
         return counts, indices, np.ldexp(values, np.repeat(exponents, counts))
 
     blocks = [slice(start, min(start + BLOCK_SIZE, n)) for start in range(0, n, BLOCK_SIZE)]
-    counts, indices, values = map(
-        np.concatenate, zip(*map_in_order(run, blocks, as_threads(threads)), strict=True)
-    )
+    counts, indices, values = map(np.concatenate, zip(*gather(run, blocks, as_threads(threads)), strict=True))
     indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     if norms is not None:
         values = values / norms[indices]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.blocks import as_threads, map_in_order, split
+from manifold_dl.blocks import as_threads, gather, split
 from manifold_dl.coders.blockwise import BLOCK_SIZE, as_problem
 from manifold_dl.inputs import as_support
 from manifold_dl.kernels import fit
@@ -55,7 +55,7 @@ def least_squares_codes(Y, D, support, threads=None):
         return fit(rows, indptr, indices, atoms, gram, 0.0, keep_factors=False).codes
 
     blocks = split(Y.T, support.indptr, support.indices, BLOCK_SIZE)
-    values = np.concatenate(list(map_in_order(run, blocks, as_threads(threads))))
+    values = np.concatenate(gather(run, blocks, as_threads(threads)))
     return scipy.sparse.csc_array(
         (values, support.indices.copy(), support.indptr.copy()), shape=(len(atoms), Y.shape[1])
     )

@@ -12,6 +12,7 @@ from manifold_dl.kernels import reference
 from manifold_dl.kernels.compiled_geodesic import along, depart, inner, move, probe
 from manifold_dl.kernels.compiled_spheres import tangent, travel
 from manifold_dl.kernels.compiling import compiled
+from manifold_dl.kernels.memory import aligned_zeros
 from manifold_dl.kernels.packs import LANES, arrange, backward, dots, factorise, forward, subtract
 from manifold_dl.kernels.reference import PIVOT_RATIO, Fit, take
 
@@ -31,19 +32,20 @@ __all__ = [
     "travel",
 ]
 
+NOTHING = np.zeros(0)
 NO_INVERSES = np.zeros((0, 0, 0))
 NOBODY = np.zeros(0, dtype=np.intp)
 
 
 def fit(signals, indptr, indices, atoms, gram, mu, keep_factors=True, packs=None):
-    packs = packs or arrange(indptr, indices)
-    codes = np.zeros(len(indices), dtype=signals.dtype)
-    factors = np.empty(packs.factor_place[-1] if keep_factors else 0)
-    gradient = np.zeros_like(atoms)
-    bad = np.zeros(len(signals), dtype=np.bool_)
+    packs, mu = packs or arrange(indptr, indices), float(mu)
+    codes = np.zeros(len(indices), signals.dtype)
+    factors = np.empty(packs.factor_place[-1]) if keep_factors else NOTHING
+    gradient = aligned_zeros(atoms.shape, atoms.dtype)
+    bad = np.zeros(len(signals), np.bool_)
     # The ratio is an argument, because Numba's cache on disk would not notice a change of the constant.
     value, n_bad = _fit(
-        signals, indptr, atoms, gram, float(mu), PIVOT_RATIO, keep_factors, *packs,
+        signals, indptr, atoms, gram, mu, PIVOT_RATIO, keep_factors, *packs,
         codes, factors, gradient, bad,
     )  # fmt: skip
     if not n_bad:
@@ -76,7 +78,7 @@ def energies(indices, codes, n_atoms):
 
 def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction, packs=None):
     packs = packs or arrange(indptr, indices)
-    product = np.zeros_like(atoms)
+    product = aligned_zeros(atoms.shape, atoms.dtype)
     slot = NOBODY
     if len(fitted.deficient):  # where each of them finds its inverse
         slot = np.full(len(signals), -1)

@@ -30,9 +30,9 @@ def depart(atoms, direction, gradient, gram):
     k = len(atoms)
     D, U = np.empty((2, *atoms.shape))
     angles, *rates = np.empty((3, k))
-    DU, UU = np.empty((2, k, k))
-    _depart(atoms, direction, gradient, BLAS_STAYS_ALONE, D, U, angles, *rates, DU, UU)
-    return D, U, angles, (inner(D, D) if gram is None else gram, DU, UU), rates
+    DU, UD, UU = np.empty((3, k, k))
+    _depart(atoms, direction, gradient, BLAS_STAYS_ALONE, D, U, angles, *rates, DU, UD, UU)
+    return D, U, angles, (inner(D, D) if gram is None else gram, DU, UD, UU), rates
 
 
 class Products(NamedTuple):
@@ -41,7 +41,6 @@ class Products(NamedTuple):
     codes: np.ndarray
     at_atoms: np.ndarray
     at_directions: np.ndarray
-    energy: np.ndarray  # k×k: X Xᵀ
     packs: Packs
 
 
@@ -50,7 +49,7 @@ def along(signals, indptr, indices, atoms, gram, mu, codes, directions, packs=No
     packed = np.empty((3, len(packs.indices)), dtype=codes.dtype)
     energy = np.zeros((len(atoms), len(atoms)))
     _along(signals, indptr, gram, float(mu), codes, directions, *packs, *packed, energy)
-    return Products(*packed, energy, packs)
+    return Products(*packed, packs), energy
 
 
 class Moved(NamedTuple):
@@ -81,7 +80,7 @@ def probe(signals, indptr, indices, products, mu, moved, with_slope=True, codes=
     if n_bad:
         deficient, start = _unpack(products, np.flatnonzero(bad))
         sub_indptr, sub_indices, places = take(indptr, indices, deficient)
-        start, by_hand = reference.Products(start, None, None, None), reference.move(moved.way, moved.t)
+        start, by_hand = reference.Products(start, None, None), reference.move(moved.way, moved.t)
         found = None if codes is None else np.empty(len(places), codes.dtype)
         rest = reference.probe(
             signals[deficient], sub_indptr, sub_indices, start, mu, by_hand, with_slope, found
@@ -109,7 +108,7 @@ def _inner(atoms, others, limit, products):
 
 
 @compiled
-def _depart(atoms, direction, gradient, limit, points, units, angles, at_atoms, at_directions, DU, UU):
+def _depart(atoms, direction, gradient, limit, points, units, angles, at_atoms, at_directions, DU, UD, UU):
     k, m = direction.shape
     for i in range(k):
         total = 0.0
@@ -127,6 +126,16 @@ def _depart(atoms, direction, gradient, limit, points, units, angles, at_atoms, 
         at_atoms[i], at_directions[i] = at_atom, at_direction
     _inner(points, units, limit, DU)
     _inner(units, units, limit, UU)
+    transpose(DU, UD)
+
+
+@compiled
+def transpose(matrix, result):
+    """A few rows at a time, so that no line of memory is fetched twice."""
+    for first in range(0, len(matrix), 16):
+        for b in range(len(matrix)):
+            for i in range(first, min(first + 16, len(matrix))):
+                result[b, i] = matrix[i, b]
 
 
 @compiled
@@ -144,8 +153,8 @@ def _along(
     order, first, place, factor_place, indices, largest, packed_codes, at_atoms, at_directions, energy,
 ):  # fmt: skip
     g_all, x_all = np.zeros((largest, LANES)), np.zeros((largest, LANES))
-    G, k = gram.ravel(), len(gram)
-    entry = np.empty(LANES)
+    G, k, XX = gram.ravel(), len(gram), energy.ravel()
+    entry, slot = np.empty(LANES), np.empty(LANES, dtype=np.int64)
     for pack in range(len(first) - 1):
         begin, end, n = place[pack], place[pack + 1], first[pack + 1] - first[pack]
         s = (end - begin) // LANES
@@ -157,13 +166,16 @@ def _along(
             dots(directions, atom, w, signals, j, bu)
             for a in range(s):
                 x[a, w] = codes[indptr[j] + a]
-                for b in range(a + 1):  # below the diagonal, wherever the atoms stand
-                    i, other = max(atom[a, w], atom[b, w]), min(atom[a, w], atom[b, w])
-                    energy[i, other] += x[a, w] * x[b, w]
         for a in range(s):
             for w in range(n, LANES):
                 x[a, w] = 0.0
                 bu[a, w] = 0
+            for b in range(a + 1):
+                for w in range(LANES):  # below the diagonal, wherever the atoms stand
+                    slot[w] = k * max(atom[a, w], atom[b, w]) + min(atom[a, w], atom[b, w])
+                    entry[w] = x[a, w] * x[b, w]
+                for w in range(n):
+                    XX[slot[w]] += entry[w]
         # M x₀ and not A y, which it is but for rounding: at t = 0 there is then exactly nothing to gain.
         for a in range(s):
             for w in range(LANES):
@@ -181,7 +193,9 @@ def _along(
 
 
 @compiled
-def _move(DD, DU, UU, energy, at_atoms, at_directions, angles, t, with_slope, gram, gram_rate, cosine, sine):
+def _move(
+    DD, DU, UD, UU, energy, at_atoms, at_directions, angles, t, with_slope, gram, gram_rate, cosine, sine
+):  # fmt: skip
     k = len(angles)
     lag = np.empty(k)
     for i in range(k):
@@ -192,22 +206,25 @@ def _move(DD, DU, UU, energy, at_atoms, at_directions, angles, t, with_slope, gr
         ci, si, li, wi = cosine[i], sine[i], lag[i], angles[i]
         kept, kept_rate = 0.0, 0.0
         for b in range(i + 1):
-            dd, du, ud, uu = DD[i, b], DU[i, b], DU[b, i], UU[i, b]
+            dd, du, ud, uu = DD[i, b], DU[i, b], UD[i, b], UU[i, b]
             at_d, at_u = ci * dd + si * ud, ci * du + si * uu  # d_i(t) against D_b and U_b
             gram[i, b] = at_d * cosine[b] + at_u * sine[b]
             # P = lag d − sine u is how far d_i has come from d_i(t): ⟨P_i, P_b⟩
             behind_d, behind_u = li * dd - si * ud, li * du - si * uu
             kept += energy[i, b] * (behind_d * lag[b] - behind_u * sine[b])
-            if with_slope:
-                by_d, by_u = wi * (ci * ud - si * dd), wi * (ci * uu - si * du)  # its velocity
-                turn = angles[b] * (at_u * cosine[b] - at_d * sine[b])
-                gram_rate[i, b] = by_d * cosine[b] + by_u * sine[b] + turn
-                turn = angles[b] * (behind_d * sine[b] - behind_u * cosine[b])
-                kept_rate += energy[i, b] * (turn - by_d * lag[b] + by_u * sine[b])
         # Twice, because the other half of the products is the same; the diagonal was counted once too often.
         behind = energy[i, i] * (li * li * DD[i, i] - 2 * li * si * DU[i, i] + si * si * UU[i, i])
         value += 2 * kept - behind - li * at_atoms[i] + si * at_directions[i]
-        if with_slope:
+        if with_slope:  # in a loop of its own, so that the value has the same bits without it
+            for b in range(i + 1):
+                dd, du, ud, uu = DD[i, b], DU[i, b], UD[i, b], UU[i, b]
+                at_d, at_u = ci * dd + si * ud, ci * du + si * uu
+                by_d, by_u = wi * (ci * ud - si * dd), wi * (ci * uu - si * du)  # velocity of d_i(t)
+                turn = angles[b] * (at_u * cosine[b] - at_d * sine[b])
+                gram_rate[i, b] = by_d * cosine[b] + by_u * sine[b] + turn
+                behind_d, behind_u = li * dd - si * ud, li * du - si * uu
+                turn = angles[b] * (behind_d * sine[b] - behind_u * cosine[b])
+                kept_rate += energy[i, b] * (turn - by_d * lag[b] + by_u * sine[b])
             lag_rate, sine_rate = wi * si, wi * ci
             turn = lag_rate * (li * DD[i, i] - si * DU[i, i]) - sine_rate * (li * DU[i, i] - si * UU[i, i])
             slope += 2 * kept_rate - 2 * energy[i, i] * turn
@@ -225,7 +242,7 @@ def _probe(
 ):  # fmt: skip
     """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −‖L⁻¹g‖²."""
     L_all, g_all = np.empty((largest * (largest + 1) // 2, LANES)), np.empty((largest, LANES))
-    rate = np.empty((largest, LANES))
+    rate, turn = np.empty((largest, LANES)), np.empty((largest, LANES))
     entry, top, broken = np.empty(LANES), np.empty(LANES), np.zeros(LANES, dtype=np.bool_)
     gains, slopes = np.zeros(LANES), np.zeros(LANES)
     dG, k = gram_rate.ravel(), len(gram)
@@ -237,10 +254,15 @@ def _probe(
         atom, x0 = indices[begin:end].reshape(s, LANES), codes[begin:end].reshape(s, LANES)
         by, bu = at_atoms[begin:end].reshape(s, LANES), at_directions[begin:end].reshape(s, LANES)
         L, g = L_all[: s * (s + 1) // 2], g_all[:s]
-        for a in range(s):
-            for w in range(LANES):
-                i = atom[a, w]
-                g[a, w] = cosine[i] * by[a, w] + sine[i] * bu[a, w]
+        for a in range(s):  # b(t), and its derivative
+            if with_slope:
+                for w in range(LANES):
+                    i = atom[a, w]
+                    g[a, w] = cosine[i] * by[a, w] + sine[i] * bu[a, w]
+                    turn[a, w] = angles[i] * (cosine[i] * bu[a, w] - sine[i] * by[a, w])
+            else:
+                for w in range(LANES):
+                    g[a, w] = cosine[atom[a, w]] * by[a, w] + sine[atom[a, w]] * bu[a, w]
         if factorise(gram, diagonal, atom, mu, ratio, True, x0, g, L, entry, top, broken):
             for w in range(LANES):  # left to the reference: nothing here may come of them
                 if broken[w]:
@@ -260,14 +282,12 @@ def _probe(
             backward(L, g)
             for a in range(s):
                 for w in range(LANES):
-                    i = atom[a, w]
-                    turn = angles[i] * (cosine[i] * bu[a, w] - sine[i] * by[a, w])
-                    slopes[w] -= 2.0 * turn * g[a, w]
+                    slopes[w] -= 2.0 * turn[a, w] * g[a, w]
                     rate[a, w] = 2.0 * x0[a, w] + g[a, w]
                 for b in range(a):  # dG has a zero diagonal: the atoms keep their norms
                     for w in range(LANES):
-                        turn = dG[k * atom[a, w] + atom[b, w]]
-                        slopes[w] += turn * (rate[a, w] * g[b, w] + rate[b, w] * g[a, w])
+                        by_both = rate[a, w] * g[b, w] + rate[b, w] * g[a, w]
+                        slopes[w] += dG[k * atom[a, w] + atom[b, w]] * by_both
             if len(out):
                 for w in range(n):
                     j = order[first[pack] + w]

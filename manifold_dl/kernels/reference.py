@@ -119,12 +119,18 @@ def depart(atoms, direction, gradient, gram):
     """Set out from `atoms`: their great circles in `direction`, in double precision, with all that a search
     needs to know of them. `gram` is DᵀD, or None.
 
-    Returns D, U, θ, the products DᵀD, DᵀU and UᵀU, and the rates ⟨∇f, D⟩ and ⟨∇f, U⟩ of each atom.
+    Returns D, U, θ, the products DᵀD, DᵀU, UᵀD and UᵀU, and the rates ⟨∇f, D⟩ and ⟨∇f, U⟩ of each atom.
     """
     D, direction = atoms.astype(float), direction.astype(float)
     angles = np.linalg.norm(direction, axis=1)
     U = direction / np.where(angles > 0, angles, 1)[:, None]
-    return D, U, angles, (D @ D.T, D @ U.T, U @ U.T), (np.vecdot(gradient, D), np.vecdot(gradient, U))
+    return (
+        D,
+        U,
+        angles,
+        (D @ D.T, D @ U.T, U @ D.T, U @ U.T),
+        (np.vecdot(gradient, D), np.vecdot(gradient, U)),
+    )
 
 
 class Products(NamedTuple):
@@ -133,11 +139,10 @@ class Products(NamedTuple):
     codes: np.ndarray  # nnz: x₀, the codes at the start
     at_atoms: np.ndarray  # nnz: A y
     at_directions: np.ndarray  # nnz: U y
-    energy: np.ndarray  # k×k: X Xᵀ
 
 
 def along(signals, indptr, indices, atoms, gram, mu, codes, directions, packs=None):
-    """Inner products of every signal with its atoms and with the directions U in which they move."""
+    """Inner products of every signal with its atoms and with the directions U they move in; and X Xᵀ."""
     at_atoms, at_directions = np.zeros_like(codes), np.zeros_like(codes)
     energy = np.zeros((len(atoms), len(atoms)))
     for columns, places in groups(indptr):
@@ -145,7 +150,7 @@ def along(signals, indptr, indices, atoms, gram, mu, codes, directions, packs=No
         at_atoms[places] = np.einsum("csm,cm->cs", atoms[I], y)
         at_directions[places] = np.einsum("csm,cm->cs", directions[I], y)
         np.add.at(energy, (I[:, :, None], I[:, None, :]), (x[:, :, None] * x[:, None, :]).astype(float))
-    return Products(codes, at_atoms, at_directions, energy)
+    return Products(codes, at_atoms, at_directions), energy
 
 
 class Way(NamedTuple):
@@ -158,7 +163,7 @@ class Way(NamedTuple):
     atoms: np.ndarray  # k×m: D
     directions: np.ndarray  # k×m: U, unit rows
     angles: np.ndarray  # k: θ
-    grams: tuple  # DᵀD, DᵀU and UᵀU
+    grams: tuple  # DᵀD, DᵀU, UᵀD and UᵀU
     energy: np.ndarray  # k×k: X₀X₀ᵀ
     rates: tuple  # k each: ⟨∇f, D⟩ and ⟨∇f, U⟩, atom by atom
 
