@@ -89,7 +89,7 @@ def learn_dictionary(
     >>> bool(result.history.loss[-1] < 0.1 * result.history.loss[0])
     True
     """
-    Y = as_matrix(signals, "signals")
+    Y = np.asfortranarray(as_matrix(signals, "signals"))  # once: kernels read every signal in one piece
     _require_count("n_atoms", n_atoms)
     _require_count("max_iter", max_iter)
     if not isinstance(tol, Real) or not (np.isfinite(tol) and tol >= 0):

@@ -91,7 +91,7 @@ class Objective:
         # its own; those after it do so if a Hessian product has been asked for by then.
         self._keep_factors = True
         self._wants_hessian = False
-        self._believes_searches = False
+        self.believes_searches = False
 
     def value(self, point):
         return self.constant + self._state(point).value
@@ -146,11 +146,11 @@ class Objective:
         The end of a search then costs no pass over the signals before somebody asks for the gradient there,
         which nobody does at the last one. Else every value is from the residual, digit by digit.
         """
-        self._keep_factors, self._believes_searches = False, True
+        self._keep_factors, self.believes_searches = False, True
 
     def arrive(self, point, value, codes):
         """A search ended at `point`: the value there (without `constant`), and a function for the codes."""
-        if self._believes_searches:
+        if self.believes_searches:
             atoms = self._rows(point)
             state = State(atoms, atoms.tobytes(), value, codes)
             self._states = [state, *self._states[: self._wants_hessian]]

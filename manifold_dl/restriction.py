@@ -25,6 +25,14 @@ class Probe(NamedTuple):
     size: float  # of what was added up: the value is known to a rounding of that
 
 
+class Followed(NamedTuple):
+    """The codes at one t."""
+
+    t: float
+    codes: np.ndarray
+    n_deficient: int
+
+
 class Restriction:
     """φ(t) = f(D cos θt + U sin θt), where the columns of the direction are θ U with unit U.
 
@@ -54,7 +62,7 @@ class Restriction:
                 found = kernels.along(
                     signals, indptr, indices, state.atoms, state.gram, objective.mu, codes, U, packs
                 )
-                return (signals, indptr, indices, found[0]), found[1]
+                return ((signals, indptr, indices, found[0]), pair[0].entries), found[1]
 
             def take(found):
                 self.products.append(found[0])
@@ -69,6 +77,7 @@ class Restriction:
         self._room = None
         self._with_slope = False
         self._probes = {}
+        self._followed = None
 
     def __call__(self, t):
         return self.objective.constant + self._at(float(t), self._with_slope).value
@@ -90,43 +99,53 @@ class Restriction:
             self.objective.arrive(point, probe.value, partial(self.codes, float(t)))
 
     def codes(self, t):
-        """The optimal codes at t, in the order of the support."""
-        codes = np.empty(len(self.objective.indices), self.objective.dtype)
-        moved = self._moved(t, True)
-        tasks = [
-            (*data, codes[block.entries])
-            for data, block in zip(self.products, self.objective.blocks, strict=True)
-        ]
-        mu = self.objective.mu
-        one = lambda task: kernels.probe(*task[:4], mu, moved, True, task[4])
-        for *_, n_deficient in gather(one, tasks, self.objective.threads):
-            self.objective.counts.deficient += n_deficient
-        return codes
+        """The optimal codes at t, in the order of the support. Those of the last slope are there already."""
+        if self._followed is None or self._followed.t != t:
+            self._follow(t, self._moved(t, True))
+        followed, self._followed = self._followed, None  # handed out: the next probe may not write to it
+        self.objective.counts.deficient += followed.n_deficient
+        return followed.codes
 
     def _at(self, t, with_slope):
         probe = self._probes.get(t)
         if probe is None or (with_slope and probe.slope is None):
             self.objective.counts.probe += 1
             moved = self._moved(t, with_slope)
-            gain, gain_slope = self._gain(moved, with_slope)
+            if with_slope and self.objective.believes_searches:  # t may be where the search ends
+                gain, gain_slope = self._follow(t, moved)
+            else:
+                gain, gain_slope, _ = self._probe(moved, with_slope)
             slope = moved.slope + gain_slope if with_slope else None
             size = abs(self.base) + abs(moved.value) + abs(gain)
             probe = self._probes[t] = Probe(self.base + moved.value + gain, slope, size)
         return probe
+
+    def _follow(self, t, moved):
+        """A probe that keeps the codes it finds."""
+        if self._followed is None:
+            codes = np.empty(len(self.objective.indices), self.objective.dtype)
+        else:
+            codes = self._followed.codes
+        gain, slope, n_deficient = self._probe(moved, True, codes)
+        self._followed = Followed(t, codes, n_deficient)
+        return gain, slope
 
     def _moved(self, t, with_slope):
         moved = kernels.move(self.way, t, with_slope, self._room)
         self._room = moved.room
         return moved
 
-    def _gain(self, moved, with_slope):
-        """What it brings that the codes follow, and its slope."""
-        mu, products = self.objective.mu, self.products
-        gain = slope = 0.0
-        one = lambda data: kernels.probe(*data, mu, moved, with_slope)
-        for part in gather(one, products, self.objective.threads):
-            gain, slope = gain + part[0], slope + part[1]
-        return gain, slope
+    def _probe(self, moved, with_slope, codes=None):
+        """What it brings that the codes follow, its slope, and how many signals are rank-deficient."""
+        mu = self.objective.mu
+        if codes is None:
+            one = lambda part: kernels.probe(*part[0], mu, moved, with_slope)
+        else:
+            one = lambda part: kernels.probe(*part[0], mu, moved, with_slope, codes[part[1]])
+        gain, slope, n_deficient = 0.0, 0.0, 0
+        for part in gather(one, self.products, self.objective.threads):
+            gain, slope, n_deficient = gain + part[0], slope + part[1], n_deficient + part[2]
+        return gain, slope, n_deficient
 
 
 class ProblemRestriction:
