@@ -94,11 +94,11 @@ class Objective:
         self.believes_searches = False
 
     def value(self, point):
-        return self.constant + self._state(point).value
+        return self.constant + self.at(point).value
 
     def gradient(self, point):
         """The Euclidean gradient, m×k."""
-        state = self._state(point, with_gradient=True)
+        state = self.at(point, with_gradient=True)
         if not state.gradient_asked:
             state.gradient_asked = True
             self.counts.gradient += 1
@@ -111,7 +111,7 @@ class Objective:
         if self.fixed_codes is not None:
             return 2 * (self.fixed_energy @ E).T
         self._wants_hessian = self._keep_factors = True
-        state = self._state(point, with_gradient=True, with_factors=True)
+        state = self.at(point, with_gradient=True, with_factors=True)
         cross = kernels.inner(state.atoms, E)
 
         def one(pair):
@@ -124,18 +124,18 @@ class Objective:
 
     def codes(self, point):
         """The optimal codes at the support's entries, in its order."""
-        return self._codes(self._state(point))
+        return self._codes(self.at(point))
 
     def energies(self, point):
         """‖X_i‖² of every atom: half the diagonal blocks of the Gauss-Newton Hessian."""
-        state = self._state(point)
+        state = self.at(point)
         if state.energies is None:
             state.energies = kernels.energies(self.indices, self._codes(state), self.shape[1])
         return state.energies
 
     def restrict(self, point, direction):
         """φ(t) = f along the great circles that leave `point` in `direction`, with φ′."""
-        state = self._state(point, with_gradient=True)
+        state = self.at(point, with_gradient=True)
         if state.has_factors and not self._wants_hessian:
             state.forget_factors()  # an optimizer that searches along lines asks for no Hessian products
         return Restriction(self, state, self._rows(direction))
@@ -165,8 +165,8 @@ class Objective:
         ).tocsr()
         return (X @ X.T).toarray().astype(self.dtype)
 
-    def _state(self, point, with_gradient=False, with_factors=False):
-        """The work done at `point`, from memory if it is one of the last points."""
+    def at(self, point, with_gradient=False, with_factors=False):
+        """The `State` of a point: the work done there, from memory if it is one of the last points."""
         point = self._checked(point)
         # By value, not by identity: a caller may have changed the array in place.
         key = point.tobytes("F")

@@ -159,6 +159,25 @@ class Iterate(NamedTuple):
     evaluations: int  # values, gradients, Hessian products and probes, up to here
 
 
+class Books:
+    """Since when there are evaluations, and which point was written down last."""
+
+    def __init__(self):
+        self.started = self.last = None
+
+    def begin(self):
+        if self.started is None:
+            self.started = time.perf_counter()
+
+    def seconds(self):
+        return time.perf_counter() - self.started
+
+    def is_new(self, key):
+        """Whether this point is another than the last one, which it now is."""
+        new, self.last = key != self.last, key
+        return new
+
+
 class DictionaryProblem(pymanopt.Problem):
     """A `pymanopt.Problem` that knows its codes and keeps its own books.
 
@@ -198,32 +217,35 @@ class DictionaryProblem(pymanopt.Problem):
         self._omega, self._whole = support, dictionary
         self._penalties = Sum(tuple(differentiable(regularizer) for regularizer in regularizers))
         self._evaluated = []  # the regularizers at the points asked for last, newest first
-        self._started = None
-        self._recorded = None
+        self.has_penalties = bool(self._penalties.terms)
+        self._books = books = Books()
 
         # The mean energy of a signal: thresholds then do not depend on the units of Y, and Pymanopt's default
         # for the gradient, 1e-6, is as strict as it is for signals of norm 1.
-        self.unit = scale / support.n_signals if relative and scale > 0 else 1.0
+        self.unit = unit = scale / support.n_signals if relative and scale > 0 else 1.0
 
         @pymanopt.function.numpy(manifold)
         def cost(point):
-            self._started = self._started or time.perf_counter()
-            return (objective.value(point) + self.penalty(point)) / self.unit
+            books.begin()
+            value = objective.value(point)
+            if self.has_penalties:
+                value += self.penalty(point)
+            return value / unit
 
         @pymanopt.function.numpy(manifold)
         def gradient(point):
-            self._started = self._started or time.perf_counter()
+            books.begin()
             total = objective.gradient(point)
             if self.has_penalties:
                 total = total + self.penalty_gradient(point)
-            return total / self.unit  # a new array: the objective's own stays what it is
+            return total / unit  # a new array: the objective's own stays what it is
 
         @pymanopt.function.numpy(manifold)
         def hessian(point, direction):
             total = objective.hessian(point, direction) + self._penalty_hessian(point, direction)
-            return total / self.unit
+            return total / unit
 
-        cost.scale = scale / self.unit  # what a line searcher measures a gradient against
+        cost.scale = scale / unit  # what a line searcher measures a gradient against
         if isinstance(manifold, Oblique):  # only there are geodesics great circles, column by column
             cost.restrict = self.restrict
         super().__init__(
@@ -269,10 +291,6 @@ class DictionaryProblem(pymanopt.Problem):
         indptr[1:][part.active] = np.diff(part.indptr)
         ones = np.ones(len(part.indices), dtype=bool)
         return scipy.sparse.csc_array((ones, part.indices, indptr.cumsum()), shape=(len(part.atoms), n))
-
-    @property
-    def has_penalties(self):
-        return bool(self._penalties.terms)
 
     def penalty(self, point):
         """The regularizers at the whole dictionary."""
@@ -323,13 +341,14 @@ class DictionaryProblem(pymanopt.Problem):
     def _recorded_gradient(self, point):
         gradient = self.manifold.euclidean_to_riemannian_gradient(point, self.euclidean_gradient(point))
         # Optimizers ask once at every point they accept; who asks again at the same point adds nothing.
-        key = np.asarray(point).tobytes()
-        if self._recorded != key:
-            self._recorded = key
-            norm = float(self.manifold.norm(point, gradient))
-            value = float(self.objective.value(point) + self.penalty(point)) / self.unit
-            evaluations = self.counts.value + self.counts.gradient + self.counts.hessian + self.counts.probe
-            self.record.append(Iterate(value, norm, time.perf_counter() - self._started, evaluations))
+        state = self.objective.at(point)
+        if self._books.is_new(state.key):
+            value = self.objective.constant + state.value
+            if self.has_penalties:
+                value += self.penalty(point)
+            norm, counts = float(self.manifold.norm(point, gradient)), self.counts
+            evaluations = counts.value + counts.gradient + counts.hessian + counts.probe
+            self.record.append(Iterate(value / self.unit, norm, self._books.seconds(), evaluations))
         return gradient
 
     def _divide_by_energy(self, point, tangent):
@@ -341,10 +360,10 @@ class DictionaryProblem(pymanopt.Problem):
         energy = self.objective.energies(point)
         if self.has_penalties:
             energy = energy + self._penalty_curvatures(point) / 2
-        mean = float(energy.sum()) / len(energy)
+        mean = float(np.add.reduce(energy)) / len(energy)
         if not mean > 0:
             return tangent
-        scaled = tangent * (mean / np.maximum(energy, 1e-3 * mean)).astype(tangent.dtype)
+        scaled = tangent * (mean / np.maximum(energy, 1e-3 * mean)).astype(tangent.dtype, copy=False)
         if isinstance(self.manifold, Oblique):  # a scaled column stays tangent to its own sphere
             return scaled
         return self.manifold.projection(point, scaled)

@@ -87,13 +87,15 @@ class Phi:
         self.f0, self.df0 = f0, df0
         restrict = getattr(objective, "restrict", None)
         self.restriction = None if restrict is None else restrict(x, d)
+        self._slope_of = getattr(self.restriction, "derivative", None)
         self.max_probes, self.rounding, self.uses_slopes = max_probes, rounding, uses_slopes
         self.values, self.slopes = {0.0: f0}, {0.0: df0}
         # The lowest probe. Its point is the very array that was evaluated: a cache knows it by its identity.
         self.t, self.point = 0.0, x
 
     def __call__(self, t):
-        if t not in self.values:
+        value = self.values.get(t)
+        if value is None:
             if len(self.values) > self.max_probes or t < sys.float_info.min:
                 raise EndOfSearch
             if self.uses_slopes:  # first, because a restriction finds both in one go
@@ -102,22 +104,25 @@ class Phi:
             if value < self.values[self.t]:
                 self.t, self.point = t, point
             self.values[t] = value
-        return self.values[t]
+        return value
 
     def at(self, t):
         """φ and φ′ at t; without a derivative, φ′ as it looks from the probes made so far."""
         value = self(t)
-        if t not in self.slopes:
-            self.slopes[t] = self._derivative(t) if value < math.inf else math.nan
-        slope = self.slopes[t]
+        slope = self.slopes.get(t)
+        if slope is None:
+            slope = self.slopes[t] = self._derivative(t) if value < math.inf else math.nan
         if not math.isfinite(slope) and value < math.inf:
             slope = self._estimated_slope(t)
         return Sample(t, value, slope)
 
     def neighbour(self, t, direction):
         """The nearest probe in a direction (of either sign), None if there is none."""
-        beyond = [s for s in self.values if (s - t) * direction > 0]
-        return self.at(min(beyond, key=lambda s: abs(s - t))) if beyond else None
+        if direction > 0:
+            beyond = min((s for s in self.values if s > t), default=None)
+        else:
+            beyond = max((s for s in self.values if s < t), default=None)
+        return None if beyond is None else self.at(beyond)
 
     def end_if_invisible(self, decrease):
         """End the search if all there is to gain is lost in the rounding of φ."""
@@ -146,16 +151,16 @@ class Phi:
             point = _travel(self.manifold, self.x, t * self.d)
             if hasattr(self.restriction, "arrive"):  # what it knows, the objective need not find again
                 self.restriction.arrive(t, point)
-            self.restriction = None  # the evaluation may need its memory
+            self.restriction = self._slope_of = None  # the evaluation may need its memory
             return _number(self.objective(point)), point
         except UNDEFINED:
             return math.inf, None
 
     def _derivative(self, t):
-        if not hasattr(self.restriction, "derivative"):
+        if self._slope_of is None:
             return math.nan
         try:
-            return float(self.restriction.derivative(t))
+            return float(self._slope_of(t))
         except UNDEFINED:
             return math.nan
 
@@ -194,5 +199,7 @@ def _number(value):
 
 
 def _rounding(value):
+    if type(value) is float:
+        return sys.float_info.epsilon
     dtype = np.asarray(value).dtype
     return float(np.finfo(dtype if dtype.kind == "f" else float).eps)
