@@ -28,7 +28,7 @@ def paper_update():
 def optimizers():
     """Conjugate gradients and trust regions, as SimCO has them, with more and fewer steps."""
     for steps in (3, 4, 5, 6, 8):
-        yield f"conjugate gradients, {steps}", mdl.updates.first_order_optimizer(steps)
+        yield f"conjugate gradients, {steps}", mdl.updates.default_optimizer(steps)
     for steps in (1, 2, 3):
         yield f"trust region, {steps}", TrustRegions(kappa=0.3, max_iterations=steps, verbosity=0)
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg
-from pymanopt.optimizers import ConjugateGradient, TrustRegions
+from pymanopt.optimizers import ConjugateGradient
 
 from manifold_dl.blocks import as_threads
 from manifold_dl.inputs import as_ridge
@@ -37,16 +37,8 @@ class DictionaryUpdate(Protocol):
         """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
 
 
-def default_optimizer():
-    """Three trust-region steps with the exact Hessian: see the measurements in `SimCO`.
-
-    Inner iterations end at three tenths of the gradient, because the codes change before more would pay.
-    """
-    return TrustRegions(kappa=0.3, max_iterations=3, verbosity=0)
-
-
-def first_order_optimizer(steps=5):
-    """So many conjugate-gradient steps along geodesics: what stands in where there is no second derivative.
+def default_optimizer(steps=5):
+    """So many conjugate-gradient steps along geodesics: see the measurements in `SimCO`.
 
     Polak and Ribière's β forgets a direction that did not help, so a laxer search will do. Its first probe
     grows with the number of atoms: the first step from a random dictionary turns each by about a radian.
@@ -71,8 +63,7 @@ class SimCO:
     Parameters
     ----------
     optimizer : Pymanopt optimizer, optional
-        What moves D_I. By default `default_optimizer()`, three trust-region steps (see the notes); where a
-        regularizer or the manifold has no second derivative, `first_order_optimizer()`.
+        What moves D_I. By default `default_optimizer()`, five conjugate-gradient steps (see the notes).
     manifold : factory (m, k) → manifold of m×k arrays
         Where the atoms are not on it, they begin at the closest point of it, if it knows that
         (`manifold.closest`), with the codes scaled to match.
@@ -106,18 +97,18 @@ class SimCO:
     optimizer                       16×32, n = 300,  64×256, n = 10,000,  64×256, n = 5,000,  mean
                                     synthetic        synthetic            picture patches
     ==============================  ===============  ===================  ==================  ====
-    steepest descent, golden        19.0             196                  499                 123
-    steepest descent, geodesic      8.1              108                  236                 59
-    conjugate gradients, geodesic   5.2              69                   33                  22.6
-    L-BFGS                          8.3              109                  34                  31.2
-    trust region                    4.4              82                   41                  24.5
-    trust region, kappa = 0.3       4.2              84                   30                  21.8
+    steepest descent, golden        4.7              87                   191                 42.7
+    steepest descent, geodesic      2.2              52                   100                 22.4
+    conjugate gradients, geodesic   1.5              32                   14.6                8.8
+    L-BFGS                          2.5              50                   15.6                12.5
+    trust region                    1.8              43                   19.3                11.6
+    trust region, kappa = 0.3       1.7              43                   14.2                10.2
     ==============================  ===============  ===================  ==================  ====
 
-    It is a narrow one: the trust region won each of four such runs, by 2 to 5 %, and conjugate gradients are
-    ahead where signals are many. In the learning loop the two are level: in 40 draws of 300 and 500 signals
-    three trust-region steps between two codings find 38 and 83 % of the atoms, five steps of conjugate
-    gradients 32 and 81 %, and either scatters by 4 and 2 % (``recovery.py --optimizers --seeds 40``).
+    It won each of four such runs, by 7 to 15 %. In the learning loop it is level with the trust region: in 40
+    draws of 300 and 500 signals five steps of conjugate gradients between two codings find 32 and 81 % of the
+    atoms, three trust-region steps 38 and 83 %, and either scatters by 4 and 2 %
+    (``recovery.py --optimizers --seeds 40``).
 
     Examples
     --------
@@ -166,21 +157,18 @@ class SimCO:
         return self.mu if isinstance(self.mu, Sequence) and not isinstance(self.mu, str) else (self.mu,)
 
     @cached_property
-    def _optimizers(self):
-        """The optimizer, and the one for problems without a second derivative."""
+    def _optimizer(self):
         # Not in the field: Pymanopt's optimizers do not compare, and two default rules are equal.
-        if self.optimizer is None:
-            return default_optimizer(), first_order_optimizer()
-        return self.optimizer, self.optimizer
+        return default_optimizer() if self.optimizer is None else self.optimizer
 
     @property
     def memory(self):
         """What the line searcher remembers for the next stage: step lengths, by name."""
-        return step_memory(self._optimizers[1])
+        return step_memory(self._optimizer)
 
     def recall(self, memory):
         """Go on with what was remembered earlier, where a run is resumed."""
-        recall_steps(self._optimizers[1], memory)
+        recall_steps(self._optimizer, memory)
 
     def mu_at(self, iteration):
         """The ridge of one outer iteration, None standing for a single update outside of a loop."""
@@ -197,7 +185,6 @@ class SimCO:
         mu = self.mu_at(iteration)
         subsets = sweep(self.schedule, stage.D.shape[1], rng, usage=stage.incidence.usage)
         keep_steps = bool(iteration)  # a run begins with fresh step lengths and goes on with those it finds
-        self._asked.clear()  # once a stage and not once a run: a resumed run then counts the same evaluations
         for I in subsets:
             keep_steps |= self._move(stage, I, mu, keep_steps, rng)
         return stage.D, stage.support.codes(stage.values)
@@ -208,34 +195,12 @@ class SimCO:
         if problem is None:
             return False
         start = stage.D[:, I]
-        optimizer = self._optimizer_for(problem, start)
-        if has_line_searcher(optimizer):
+        if has_line_searcher(self._optimizer):
             problem.objective.expect_searches()
         before = problem.cost(start)  # every optimizer begins with it: now the answer is known
-        point = run_quietly(optimizer, problem, start, keep_steps=keep_steps, rng=rng)
+        point = run_quietly(self._optimizer, problem, start, keep_steps=keep_steps, rng=rng)
         stage.accept(I, problem, point, before)
         return True
-
-    def _optimizer_for(self, problem, point):
-        # Manifold and regularizers are those of all subsets, so one Hessian product tells.
-        if self.optimizer is None and "second_order" not in self._asked:
-            self._asked["second_order"] = _has_hessian(problem, point)
-        return self._optimizers[not self._asked.get("second_order", True)]
-
-    @cached_property
-    def _asked(self):
-        return {}
-
-
-def _has_hessian(problem, point):
-    """Whether a Hessian product can be had; on spheres and without regularizers that is known."""
-    if not problem.has_penalties and type(problem.manifold) is Spheres:
-        return True
-    try:
-        problem.riemannian_hessian(point, problem.manifold.zero_vector(point))
-    except (NotImplementedError, TypeError):  # of the manifold; of a regularizer that autograd cannot read
-        return False
-    return True
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ import pytest
 
 from manifold_dl import KSVD, MOD, OMP, SimCO, datasets, metrics
 from manifold_dl.streaming import FORGETTING, Evidence, absorb, towards
-from manifold_dl.updates import first_order_optimizer
 
 D_TRUE, _, Y = datasets.synthetic(8, 12, 6000, sparsity=2, rng=0)
 START = Y[:, :12] / np.linalg.norm(Y[:, :12], axis=0)
@@ -55,10 +54,10 @@ def test_later_batches_go_by_their_share_of_the_evidence():
 
 
 def test_the_evidence_carries_step_lengths_from_batch_to_batch():
-    searching = SimCO(first_order_optimizer(), mu=0.1)  # the default has no line search
+    searching = SimCO(mu=0.1)
     _, evidence, _ = absorb(Y[:, :100], START, Evidence(np.zeros(12)), CODER, searching)
     assert evidence.memory and all(0 < t < np.inf for t in evidence.memory.values())
-    reader = SimCO(first_order_optimizer(), mu=0.1)
+    reader = SimCO(mu=0.1)
     reader.recall(evidence.memory)
     assert reader.memory == evidence.memory
 

@@ -278,7 +278,7 @@ for ax, factory in zip(axes, (Spheres, NonNegative), strict=True):
         digits,
         36,
         coder=coder,
-        # More steps than the default has: roots, which NonNegative moves, take longer to turn than atoms.
+        # A strong solver: roots, which NonNegative moves, take longer to turn than atoms.
         update=mdl.SimCO(TrustRegions(max_iterations=6, verbosity=0), manifold=factory, mu=0.05),
         max_iter=12,
         init="random",

@@ -213,7 +213,7 @@ updates = {
     for size in sizes
 }
 updates["K-SVD"] = mdl.KSVD(threads=1)
-updates["SimCO"] = mdl.SimCO(mu=0.0, threads=1)  # its default: three steps of a trust region
+updates["SimCO"] = mdl.SimCO(mu=0.0, threads=1)  # its default: five steps of conjugate gradients
 for name in (32, "K-SVD", "SimCO"):
     run(updates[name], sweeps=1)  # load what is compiled, before we look at the clock
 courses = {name: run(update) for name, update in updates.items()}
@@ -229,7 +229,7 @@ for size, colour in zip(sizes, colours, strict=True):
     right.loglog(*courses[size][1:].T, "o-", color=colour, ms=4)
 label = "|I| = 1 by singular vectors: K-SVD"
 right.loglog(*courses["K-SVD"][1:].T, "D--", color="#E69F00", ms=4, label=label)
-right.loglog(*courses["SimCO"][1:].T, "s-", color=ORANGE, ms=4, label="all atoms, three steps: SimCO")
+right.loglog(*courses["SimCO"][1:].T, "s-", color=ORANGE, ms=4, label="all atoms, five steps: SimCO")
 left.set(xlabel="sweeps", ylabel="(f − minimum) / ‖Y‖²", title="Larger sets go further in a sweep ...")
 right.set(xlabel="milliseconds of the processor", title="... and what a sweep costs")
 left.legend(loc="lower left", bbox_to_anchor=(0.2, 0.08), ncols=2)
@@ -246,7 +246,7 @@ right.legend(loc="lower right", bbox_to_anchor=(1, 0.08))
 # is visited four times in a sweep of single atoms, and once if all move together; and every small
 # problem costs Python time to set up and to solve. The closed form saves K-SVD from that. Nor does
 # anybody have to solve a large problem to its end: the default of :class:`~manifold_dl.SimCO` makes
-# three steps with all atoms, and gives the sparse coder its turn.
+# five steps with all atoms, and gives the sparse coder its turn.
 
 # %%
 # What order costs

@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import manifold_dl as mdl
-from manifold_dl.blocks import map_in_order, split
+from manifold_dl.blocks import gather, split
 from manifold_dl.streaming import Evidence, absorb
 
 plt.style.use(mdl.plotting.STYLE)
@@ -167,7 +167,7 @@ for ax in axes:
 # Threads
 # -------
 # A sum over signals can be shared: cut the signals into blocks, give each to whichever thread is free, and
-# add up what comes back. :func:`manifold_dl.blocks.split` cuts, :func:`manifold_dl.blocks.map_in_order`
+# add up what comes back. :func:`manifold_dl.blocks.split` cuts, :func:`manifold_dl.blocks.gather`
 # hands out. We let the blocks be coded by :class:`~manifold_dl.OMP` and write down who did which, and when:
 
 m, n = 32, 32_768
@@ -185,7 +185,7 @@ def code(block):
 
 figure, axes = plt.subplots(2, 1, figsize=(8, 3.4), sharex=True, height_ratios=[1, 2])
 for ax, threads in zip(axes, (1, 2), strict=True):
-    runs = [list(map_in_order(code, blocks, threads)) for _ in range(6)]
+    runs = [gather(code, blocks, threads) for _ in range(6)]
     shifts = min(runs, key=lambda run: max(end for _, _, end in run) - run[0][1])  # disturbed least
     start = shifts[0][1]
     workers = sorted({name for name, _, _ in shifts})

@@ -22,7 +22,8 @@ MORE_MODULES = ["coders", "images", "line_search", "plotting"]
 MORE_NAMES = [
     "annealing.Sawtooth",
     "blocks.available_threads",
-    "blocks.map_in_order",
+    "blocks.gather",
+    "blocks.share_out",
     "blocks.split",
     "blocks.using_threads",
     "callbacks.Callback",
@@ -36,7 +37,6 @@ MORE_NAMES = [
     "streaming.towards",
     "updates.DictionaryUpdate",
     "updates.default_optimizer",
-    "updates.first_order_optimizer",
     "updates.two_step",
 ]
 

@@ -89,16 +89,16 @@ def update_named(name, solver=None, mu=None, manifold=None, regularizers=None, d
 
 
 def _solver(name):
-    from pymanopt.optimizers import SteepestDescent
+    from pymanopt.optimizers import SteepestDescent, TrustRegions
 
     from manifold_dl.line_search import GoldenSection
     from manifold_dl.optimizers import LBFGS
-    from manifold_dl.updates import default_optimizer, first_order_optimizer
+    from manifold_dl.updates import default_optimizer
 
     nicknames = {
-        "cg": first_order_optimizer,
+        "cg": default_optimizer,
         "lbfgs": lambda: LBFGS(max_iterations=5),
-        "trust-region": default_optimizer,
+        "trust-region": lambda: TrustRegions(kappa=0.3, max_iterations=3),
         "golden": lambda: SteepestDescent(line_searcher=GoldenSection(), max_iterations=1),
     }
     if name in nicknames:
