@@ -5,6 +5,7 @@ import subprocess
 import sys
 from itertools import pairwise
 
+import numba
 import numpy as np
 import pytest
 
@@ -513,3 +514,11 @@ def test_compilation_is_announced_once(tmp_path):
         assert run.stdout == ""
         assert run.stderr.count("compiling") == times
         assert len(run.stderr.splitlines()) == times
+
+
+def test_what_others_compile_is_their_own_business(capfd):
+    made = {}
+    exec("def double(x):\n    return 2 * x", made)  # a function without a module
+    made["double"].__module__ = None
+    assert numba.njit(made["double"])(3) == 6
+    assert capfd.readouterr().err == ""

@@ -15,8 +15,8 @@ class _SayOnce(event.Listener):
     said = False
 
     def on_start(self, happening):
-        function = happening.data["dispatcher"].py_func
-        if not self.said and function.__module__.startswith("manifold_dl."):
+        module = happening.data["dispatcher"].py_func.__module__ or ""  # code made by exec has none
+        if not self.said and module.startswith("manifold_dl."):
             self.said = True
             print("manifold_dl: compiling kernels (once; they are kept on disk) ...", file=sys.stderr)
 
