@@ -98,7 +98,7 @@ def share_out(function, items, take, threads=1):
     """Call take(function(item)) for every item, in order; `threads` threads compute, the caller's among them.
 
     A thread that is done takes the next item by itself. A result is handed to `take` as soon as all those
-    before it have been, by whoever brings it: never two at a time, and few wait.
+    before it have been, by whoever brings it: never two at a time.
 
     Examples
     --------

@@ -124,7 +124,7 @@ class Objective:
 
     def codes(self, point):
         """The optimal codes at the support's entries, in its order."""
-        return self._codes(self.at(point))
+        return self._codes(self.at(point)).copy()  # ours stay what they are
 
     def energies(self, point):
         """‖X_i‖² of every atom: half the diagonal blocks of the Gauss-Newton Hessian."""
@@ -144,9 +144,10 @@ class Objective:
         """The optimizer to come searches along lines: it needs no factors, and takes φ(t) for the value.
 
         The end of a search then costs no pass over the signals before somebody asks for the gradient there,
-        which nobody does at the last one. Else every value is from the residual, digit by digit.
+        which nobody does at the last one. Else every value is from the residual, digit by digit: in single
+        precision, too, which has none to spare.
         """
-        self._keep_factors, self.believes_searches = False, True
+        self._keep_factors, self.believes_searches = False, self.dtype == np.float64
 
     def arrive(self, point, value, codes):
         """A search ended at `point`: the value there (without `constant`), and a function for the codes."""
@@ -159,7 +160,8 @@ class Objective:
     def fixed_energy(self):
         """X Xᵀ of fixed codes."""
         n = sum(len(block.signals) for block in self.blocks)
-        columns = np.repeat(np.arange(n), np.concatenate([np.diff(block.indptr) for block in self.blocks]))
+        sizes = [np.diff(block.indptr) for block in self.blocks]
+        columns = np.repeat(np.arange(n), np.concatenate(sizes or [np.zeros(0, int)]))
         X = scipy.sparse.coo_array(
             (self.fixed_codes, (self.indices, columns)), shape=(self.shape[1], n)
         ).tocsr()

@@ -13,8 +13,10 @@ from manifold_dl import kernels
 from manifold_dl.blocks import Total, gather, share_out
 from manifold_dl.kernels import reference
 
-# φ(t) stands for the objective itself as long as no more than three digits cancel in it.
+# φ(t) stands for the objective itself as long as no more than three digits cancel in it, and it differs from
+# φ(0) by more than nearly collinear atoms may cost of the others: a few 1e-7 where there is no ridge.
 TRUSTED = 1e-3
+DOUBTFUL = 1e-6
 
 
 class Probe(NamedTuple):
@@ -22,7 +24,7 @@ class Probe(NamedTuple):
 
     value: float
     slope: float | None
-    size: float  # of what was added up: the value is known to a rounding of that
+    size: float  # of what was added up
 
 
 class Followed(NamedTuple):
@@ -83,23 +85,24 @@ class Restriction:
         return self.objective.constant + self._at(float(t), self._with_slope).value
 
     def derivative(self, t):
-        """φ′(t); free for the t that was probed last, once a derivative has been asked for."""
+        """φ′(t). Once one has been asked for, φ brings it along: then it is free."""
         self._with_slope = True
         return self._at(float(t), True).slope
 
     def move(self, t):
         """The atoms at t and their velocities, in rows."""
-        moved = reference.move(self.way, t)
-        return moved.atoms, moved.velocity
+        return reference.positions(self.way, t)
 
     def arrive(self, t, point):
         """Let the objective know that `point` is the one at t: value and codes there need no pass over Y."""
         probe = self._at(float(t), self._with_slope)
-        if probe.value > TRUSTED * probe.size:
+        if probe.value > TRUSTED * probe.size and abs(self.base - probe.value) > DOUBTFUL * probe.size:
             self.objective.arrive(point, probe.value, partial(self.codes, float(t)))
 
     def codes(self, t):
         """The optimal codes at t, in the order of the support. Those of the last slope are there already."""
+        if self.objective.fixed_codes is not None:
+            return self.objective.fixed_codes
         if self._followed is None or self._followed.t != t:
             self._follow(t, self._moved(t, True))
         followed, self._followed = self._followed, None  # handed out: the next probe may not write to it
@@ -111,7 +114,7 @@ class Restriction:
         if probe is None or (with_slope and probe.slope is None):
             self.objective.counts.probe += 1
             moved = self._moved(t, with_slope)
-            if with_slope and self.objective.believes_searches:  # t may be where the search ends
+            if with_slope and self.products and self.objective.believes_searches:  # t may be where it ends
                 gain, gain_slope = self._follow(t, moved)
             else:
                 gain, gain_slope, _ = self._probe(moved, with_slope)
@@ -122,10 +125,11 @@ class Restriction:
 
     def _follow(self, t, moved):
         """A probe that keeps the codes it finds."""
-        if self._followed is None:
+        followed, self._followed = self._followed, None  # a probe that fails leaves none behind
+        if followed is None:
             codes = np.empty(len(self.objective.indices), self.objective.dtype)
         else:
-            codes = self._followed.codes
+            codes = followed.codes
         gain, slope, n_deficient = self._probe(moved, True, codes)
         self._followed = Followed(t, codes, n_deficient)
         return gain, slope

@@ -163,7 +163,7 @@ def test_along_agrees(dtype, mu):
     for pack, begin in enumerate(packs.place[:-1]):
         for lane, j in enumerate(packs.signals[packs.first[pack] : packs.first[pack + 1]]):
             entries = slice(case.indptr[j], case.indptr[j + 1])
-            packed = slice(begin + lane, packs.place[pack + 1], LANES)
+            packed = slice(begin + lane, packs.place[pack + 1], packs.widths[pack])
             np.testing.assert_array_equal(packs.indices[packed], case.indices[entries])
             np.testing.assert_array_equal(found.codes[packed], codes[entries])
             for name in ("at_atoms", "at_directions"):

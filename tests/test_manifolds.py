@@ -872,3 +872,24 @@ def test_an_axiom_notices_what_is_wrong(wrong, noticed_by):
     (axiom,) = (axiom for axiom in AXIOMS if axiom.__name__ == noticed_by)
     with pytest.raises(AssertionError):
         axiom(scene(wrong, reach=reach))
+
+
+@pytest.mark.parametrize("name", ["projection", "exp"])
+def test_spheres_look_at_shapes_before_they_read(name):
+    spheres = Spheres(3, 2)
+    D = spheres.random_point(0)
+    one = 0.1 * np.ones((3, 1))  # spreads over the columns, as in NumPy
+    np.testing.assert_array_equal(
+        getattr(spheres, name)(D, one), getattr(spheres, name)(D, np.tile(one, (1, 2)))
+    )
+    for shape in [(3, 5), (2, 2), (7, 2)]:
+        with pytest.raises(ValueError, match="broadcast"):
+            getattr(spheres, name)(D, np.ones(shape))
+
+
+def test_spheres_in_other_precisions():
+    D, V = (np.array([[0.6, 0.0], [0.8, 1.0]]), np.array([[-0.8, 0.3], [0.6, 0.0]]))
+    for dtype in (np.float16, np.longdouble):
+        moved = Spheres(2, 2).exp(D.astype(dtype), V.astype(dtype))
+        assert moved.dtype == dtype
+        np.testing.assert_allclose(moved.astype(float), Spheres(2, 2).exp(D, V), atol=2e-3)

@@ -362,3 +362,44 @@ def test_deficient_signals_are_counted(data):
     problem.cost(data.D)
     problem.cost(D)
     assert problem.counts.deficient == 2 * (data.mask[0] & data.mask[1]).sum()
+
+
+def test_a_probe_that_fails_leaves_no_codes_behind(data, monkeypatch):
+    objective = update_problem(data.Y, data.X, mu=0.1).objective
+    objective.expect_searches()
+    phi = objective.restrict(data.D, data.U)
+    phi.derivative(0.1)
+    expected = objective.restrict(data.D, data.U).codes(0.1)
+    probe = kernels.probe
+
+    def fails(*arguments):
+        probe(*arguments)  # and has written codes by then
+        raise np.linalg.LinAlgError("no convergence")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(kernels, "probe", fails)
+        with pytest.raises(np.linalg.LinAlgError):
+            phi.derivative(0.2)
+    np.testing.assert_array_equal(phi.codes(0.1), expected)
+
+
+def test_codes_belong_to_who_asked_for_them(data):
+    objective = update_problem(data.Y, data.X, mu=0.1).objective
+    objective.codes(data.D)[:] = 0
+    assert objective.codes(data.D).any()
+    fixed = update_problem(data.Y, data.X, codes="fixed").objective
+    np.testing.assert_array_equal(fixed.restrict(data.D, data.U).codes(0.1), fixed.codes(data.D))
+
+
+def test_a_gain_that_might_be_rounding_is_not_believed(calls, data):
+    objective = update_problem(data.Y, data.X, mu=0.1).objective
+    objective.expect_searches()
+    direction = -data.spheres.projection(data.D, objective.gradient(data.D))
+    far = 1e-3 / np.linalg.norm(direction)
+    for t, looked in ((far, 0), (1e-9 * far, 1)):
+        objective.gradient(data.D)
+        del calls[:]
+        point = data.spheres.exp(data.D, t * direction)
+        objective.restrict(data.D, direction).arrive(t, point)
+        objective.value(point)
+        assert len(calls) == looked

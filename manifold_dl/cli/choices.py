@@ -31,7 +31,7 @@ UpdateOption = Annotated[
 SolverOption = Annotated[
     str | None,
     typer.Option(
-        help="SimCO's optimizer: trust-region (the default), cg, lbfgs, golden (the paper's one step with "
+        help="SimCO's optimizer: cg (the default), trust-region, lbfgs, golden (the paper's one step with "
         "golden section), or any other by name.",
         autocompletion=_names("optimizers"),
     ),

@@ -2,8 +2,8 @@
 
 `reference` holds the formulas in plain NumPy, as one would write them on a board; `compiled` holds the
 same functions, with the same signatures, compiled with Numba. The compiled ones are picked at import
-where Numba exists (it does not in a browser); `objective.py` and `stage.py` are their callers. The K-SVD
-sweep, with arguments of its own, stands in `reference_ksvd` and `compiled_ksvd`.
+where Numba exists (it does not in a browser); `objective.py`, `restriction.py` and `stage.py` are their main
+callers. The K-SVD sweep, with arguments of its own, stands in `reference_ksvd` and `compiled_ksvd`.
 
 The functions speak of one block of signals:
 

@@ -13,7 +13,17 @@ from manifold_dl.kernels.compiled_geodesic import along, depart, inner, move, pr
 from manifold_dl.kernels.compiled_spheres import tangent, travel
 from manifold_dl.kernels.compiling import compiled
 from manifold_dl.kernels.memory import aligned_zeros
-from manifold_dl.kernels.packs import LANES, arrange, backward, dots, factorise, forward, subtract
+from manifold_dl.kernels.packs import (
+    LANES,
+    arrange,
+    backward,
+    dots,
+    factorise,
+    forward,
+    longest,
+    subtract,
+    width_of,
+)
 from manifold_dl.kernels.reference import PIVOT_RATIO, Fit, take
 
 __all__ = [
@@ -93,11 +103,11 @@ def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction, packs
 @compiled
 def _fit(
     signals, indptr, atoms, gram, mu, ratio, keep,
-    order, first, place, factor_place, indices, largest, codes, factors, gradient, bad,
+    order, first, place, factor_place, indices, codes, factors, gradient, bad,
 ):  # fmt: skip
     m = signals.shape[1]
-    scratch = np.empty((0 if keep else largest * (largest + 1) // 2, LANES))
-    g_all, entry, top = np.zeros((largest, LANES)), np.empty(LANES), np.empty(LANES)
+    scratch = np.empty(0 if keep else longest(factor_place))
+    g_all, entry, top = np.zeros(longest(place)), np.empty(LANES), np.empty(LANES)
     broken = np.zeros(LANES, dtype=np.bool_)
     r = np.empty((1, m), dtype=signals.dtype)
     diagonal = np.diag(gram).copy()
@@ -109,11 +119,13 @@ def _fit(
                     value += signals[j, p] * signals[j, p]
     for pack in range(len(first) - 1):
         begin, end, n = place[pack], place[pack + 1], first[pack + 1] - first[pack]
-        s = (end - begin) // LANES
-        atom, g = indices[begin:end].reshape(s, LANES), g_all[:s]
-        L = scratch[: s * (s + 1) // 2]
+        width = width_of(n)
+        s = (end - begin) // width
+        atom, g = indices[begin:end].reshape(s, width), g_all[: end - begin].reshape(s, width)
+        L = scratch[: 0 if keep else s * (s + 1) // 2 * width]
         if keep:
-            L = factors[factor_place[pack] : factor_place[pack + 1]].reshape(s * (s + 1) // 2, LANES)
+            L = factors[factor_place[pack] : factor_place[pack + 1]]
+        L = L.reshape(s * (s + 1) // 2, width)
         for w in range(n):
             dots(atoms, atom, w, signals, order[first[pack] + w], g)
         any_broken = factorise(gram, diagonal, atom, mu, ratio, False, g, g, L, entry, top, broken)
@@ -185,18 +197,21 @@ def _energies(indices, codes, result):
 @compiled
 def _hessian(
     signals, indptr, atoms, direction, cross, codes, factors, slot, inverses,
-    order, first, place, factor_place, indices, largest, product,
+    order, first, place, factor_place, indices, product,
 ):  # fmt: skip
     m = signals.shape[1]
     r, v = np.empty((LANES, m), dtype=signals.dtype), np.empty((LANES, m), dtype=signals.dtype)
-    g_all, x_all, before = np.zeros((largest, LANES)), np.zeros((largest, LANES)), np.empty(largest)
-    dx = np.empty(largest, dtype=signals.dtype)
+    g_all, x_all = np.zeros(longest(place)), np.zeros(longest(place))
+    largest = longest(indptr)
+    before, dx = np.empty(largest), np.empty(largest, dtype=signals.dtype)
     C, k = cross.ravel(), len(cross)
     for pack in range(len(first) - 1):
         begin, end, n = place[pack], place[pack + 1], first[pack + 1] - first[pack]
-        s = (end - begin) // LANES
-        atom, g, x = indices[begin:end].reshape(s, LANES), g_all[:s], x_all[:s]
-        L = factors[factor_place[pack] : factor_place[pack + 1]].reshape(s * (s + 1) // 2, LANES)
+        width = width_of(n)
+        s = (end - begin) // width
+        atom = indices[begin:end].reshape(s, width)
+        g, x = g_all[: end - begin].reshape(s, width), x_all[: end - begin].reshape(s, width)
+        L = factors[factor_place[pack] : factor_place[pack + 1]].reshape(s * (s + 1) // 2, width)
         for w in range(n):
             j = order[first[pack] + w]
             for p in range(m):
@@ -209,7 +224,7 @@ def _hessian(
                 x[a, w] = codes[indptr[j] + a]
         for a in range(s):  # g = E r − A Eᵀx
             for b in range(s):
-                for w in range(LANES):
+                for w in range(width):
                     g[a, w] -= C[k * atom[a, w] + atom[b, w]] * x[b, w]
         if len(slot):
             for w in range(n):

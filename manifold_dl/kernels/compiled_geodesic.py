@@ -10,7 +10,17 @@ import numpy as np
 
 from manifold_dl.kernels import reference
 from manifold_dl.kernels.compiling import compiled
-from manifold_dl.kernels.packs import LANES, Packs, arrange, backward, dots, factorise, forward
+from manifold_dl.kernels.packs import (
+    LANES,
+    Packs,
+    arrange,
+    backward,
+    dots,
+    factorise,
+    forward,
+    longest,
+    width_of,
+)
 from manifold_dl.kernels.reference import PIVOT_RATIO, Way, take
 
 # OpenBLAS computes a product of at most so many multiplications on the calling thread. Larger ones are made a
@@ -80,7 +90,8 @@ def probe(signals, indptr, indices, products, mu, moved, with_slope=True, codes=
     if n_bad:
         deficient, start = _unpack(products, np.flatnonzero(bad))
         sub_indptr, sub_indices, places = take(indptr, indices, deficient)
-        start, by_hand = reference.Products(start, None, None), reference.move(moved.way, moved.t)
+        start = reference.Products(start, None, None)
+        by_hand = reference.Moved(0.0, 0.0, *reference.positions(moved.way, moved.t))
         found = None if codes is None else np.empty(len(places), codes.dtype)
         rest = reference.probe(
             signals[deficient], sub_indptr, sub_indices, start, mu, by_hand, with_slope, found
@@ -96,7 +107,8 @@ def _unpack(products, ranks):
     packs = products.packs
     inside = np.searchsorted(packs.first, ranks, side="right") - 1
     begins, ends = packs.place[inside] + ranks - packs.first[inside], packs.place[inside + 1]
-    codes = [products.codes[begin:end:LANES] for begin, end in zip(begins, ends, strict=True)]
+    stretches = zip(begins, ends, packs.widths[inside], strict=True)
+    codes = [products.codes[begin:end:width] for begin, end, width in stretches]
     return packs.signals[ranks], np.concatenate(codes)
 
 
@@ -150,43 +162,44 @@ def mirror(matrix):
 @compiled
 def _along(
     signals, indptr, gram, mu, codes, directions,
-    order, first, place, factor_place, indices, largest, packed_codes, at_atoms, at_directions, energy,
+    order, first, place, factor_place, indices, packed_codes, at_atoms, at_directions, energy,
 ):  # fmt: skip
-    g_all, x_all = np.zeros((largest, LANES)), np.zeros((largest, LANES))
+    g_all, x_all = np.zeros(longest(place)), np.zeros(longest(place))
     G, k, XX = gram.ravel(), len(gram), energy.ravel()
     entry, slot = np.empty(LANES), np.empty(LANES, dtype=np.int64)
     for pack in range(len(first) - 1):
         begin, end, n = place[pack], place[pack + 1], first[pack + 1] - first[pack]
-        s = (end - begin) // LANES
-        atom, g, x = indices[begin:end].reshape(s, LANES), g_all[:s], x_all[:s]
-        by, bu = at_atoms[begin:end].reshape(s, LANES), at_directions[begin:end].reshape(s, LANES)
-        x0 = packed_codes[begin:end].reshape(s, LANES)
+        width = width_of(n)
+        s = (end - begin) // width
+        atom, x0 = indices[begin:end].reshape(s, width), packed_codes[begin:end].reshape(s, width)
+        by, bu = at_atoms[begin:end].reshape(s, width), at_directions[begin:end].reshape(s, width)
+        g, x = g_all[: end - begin].reshape(s, width), x_all[: end - begin].reshape(s, width)
         for w in range(n):
             j = order[first[pack] + w]
             dots(directions, atom, w, signals, j, bu)
             for a in range(s):
                 x[a, w] = codes[indptr[j] + a]
         for a in range(s):
-            for w in range(n, LANES):
+            for w in range(n, width):
                 x[a, w] = 0.0
                 bu[a, w] = 0
             for b in range(a + 1):
-                for w in range(LANES):  # below the diagonal, wherever the atoms stand
+                for w in range(width):  # below the diagonal, wherever the atoms stand
                     slot[w] = k * max(atom[a, w], atom[b, w]) + min(atom[a, w], atom[b, w])
                     entry[w] = x[a, w] * x[b, w]
                 for w in range(n):
                     XX[slot[w]] += entry[w]
         # M x₀ and not A y, which it is but for rounding: at t = 0 there is then exactly nothing to gain.
         for a in range(s):
-            for w in range(LANES):
+            for w in range(width):
                 g[a, w] = (gram[atom[a, w], atom[a, w]] + mu) * x[a, w]
             for b in range(a):
-                for w in range(LANES):
+                for w in range(width):
                     entry[w] = G[k * atom[a, w] + atom[b, w]]
                     g[a, w] += entry[w] * x[b, w]
                     g[b, w] += entry[w] * x[a, w]
         for a in range(s):
-            for w in range(LANES):
+            for w in range(width):
                 by[a, w] = g[a, w]
                 x0[a, w] = x[a, w]
     mirror(energy)
@@ -237,12 +250,12 @@ def _move(
 
 @compiled
 def _probe(
-    indptr, order, first, place, factor_place, indices, largest, codes, at_atoms, at_directions,
+    indptr, order, first, place, factor_place, indices, codes, at_atoms, at_directions,
     mu, ratio, gram, gram_rate, cosine, sine, angles, with_slope, bad, out,
 ):  # fmt: skip
     """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −‖L⁻¹g‖²."""
-    L_all, g_all = np.empty((largest * (largest + 1) // 2, LANES)), np.empty((largest, LANES))
-    rate, turn = np.empty((largest, LANES)), np.empty((largest, LANES))
+    L_all, g_all = np.empty(longest(factor_place)), np.empty(longest(place))
+    rate_all, turn_all = np.empty(longest(place)), np.empty(longest(place))
     entry, top, broken = np.empty(LANES), np.empty(LANES), np.zeros(LANES, dtype=np.bool_)
     gains, slopes = np.zeros(LANES), np.zeros(LANES)
     dG, k = gram_rate.ravel(), len(gram)
@@ -250,21 +263,24 @@ def _probe(
     n_bad = 0
     for pack in range(len(first) - 1):
         begin, end, n = place[pack], place[pack + 1], first[pack + 1] - first[pack]
-        s = (end - begin) // LANES
-        atom, x0 = indices[begin:end].reshape(s, LANES), codes[begin:end].reshape(s, LANES)
-        by, bu = at_atoms[begin:end].reshape(s, LANES), at_directions[begin:end].reshape(s, LANES)
-        L, g = L_all[: s * (s + 1) // 2], g_all[:s]
+        width = width_of(n)
+        s = (end - begin) // width
+        atom, x0 = indices[begin:end].reshape(s, width), codes[begin:end].reshape(s, width)
+        by, bu = at_atoms[begin:end].reshape(s, width), at_directions[begin:end].reshape(s, width)
+        rate, turn = rate_all[: end - begin].reshape(s, width), turn_all[: end - begin].reshape(s, width)
+        g = g_all[: end - begin].reshape(s, width)
+        L = L_all[: s * (s + 1) // 2 * width].reshape(s * (s + 1) // 2, width)
         for a in range(s):  # b(t), and its derivative
             if with_slope:
-                for w in range(LANES):
+                for w in range(width):
                     i = atom[a, w]
                     g[a, w] = cosine[i] * by[a, w] + sine[i] * bu[a, w]
                     turn[a, w] = angles[i] * (cosine[i] * bu[a, w] - sine[i] * by[a, w])
             else:
-                for w in range(LANES):
+                for w in range(width):
                     g[a, w] = cosine[atom[a, w]] * by[a, w] + sine[atom[a, w]] * bu[a, w]
         if factorise(gram, diagonal, atom, mu, ratio, True, x0, g, L, entry, top, broken):
-            for w in range(LANES):  # left to the reference: nothing here may come of them
+            for w in range(width):  # left to the reference: nothing here may come of them
                 if broken[w]:
                     broken[w] = False
                     for a in range(s):
@@ -276,16 +292,16 @@ def _probe(
                         n_bad += 1
         forward(L, g)
         for a in range(s):
-            for w in range(LANES):
+            for w in range(width):
                 gains[w] -= g[a, w] * g[a, w]
         if with_slope:
             backward(L, g)
             for a in range(s):
-                for w in range(LANES):
+                for w in range(width):
                     slopes[w] -= 2.0 * turn[a, w] * g[a, w]
                     rate[a, w] = 2.0 * x0[a, w] + g[a, w]
                 for b in range(a):  # dG has a zero diagonal: the atoms keep their norms
-                    for w in range(LANES):
+                    for w in range(width):
                         by_both = rate[a, w] * g[b, w] + rate[b, w] * g[a, w]
                         slopes[w] += dG[k * atom[a, w] + atom[b, w]] * by_both
             if len(out):

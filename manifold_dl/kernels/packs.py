@@ -14,13 +14,15 @@ from manifold_dl.kernels.compiling import compiled
 # Signals solved side by side. Measured: half as many take half as long again, because the compiler then
 # unrolls the loops over them; twice as many gain nothing.
 LANES = 64
+FEWEST = 8  # lanes of a pack that is not full come in so many: a vector register
 
 
 class Packs(NamedTuple):
-    """A support with LANES signals of one size side by side.
+    """A support with up to LANES signals of one size side by side.
 
-    Entry a of the signal in lane w of pack p stands at place[p] + a·LANES + w; entry (a, b), b ≤ a, of its
-    Cholesky factor at factor_place[p] + (a(a + 1)/2 + b)·LANES + w. Lanes left over repeat the first one.
+    Entry a of the signal in lane w of pack p, which is `width` lanes wide, stands at place[p] + a·width + w;
+    entry (a, b), b ≤ a, of its Cholesky factor at factor_place[p] + (a(a + 1)/2 + b)·width + w. Lanes left
+    over repeat the first one.
     """
 
     signals: np.ndarray  # those that use any atom, by size of their support
@@ -28,7 +30,11 @@ class Packs(NamedTuple):
     place: np.ndarray
     factor_place: np.ndarray
     indices: np.ndarray
-    largest: int  # support
+
+    @property
+    def widths(self):
+        """The lanes of every pack."""
+        return np.minimum(-(-np.diff(self.first) // FEWEST) * FEWEST, LANES)
 
 
 def arrange(indptr, indices):
@@ -40,38 +46,53 @@ def arrange(indptr, indices):
     first, place, factor_place = places[:, : n_packs + 1]
     packed = np.empty(place[-1], dtype=np.int32)
     _deal(indptr, indices, signals, first, place, packed)
-    return Packs(signals[:n_used], first, place, factor_place, packed, largest)
+    return Packs(signals[:n_used], first, place, factor_place, packed)
 
 
 @compiled
 def _arrange(indptr, largest, signals, first, place, factor_place):
     rank, pack = 0, 0
     for s in range(1, largest + 1):
-        lane = 0
+        begin = rank
         for j in range(len(indptr) - 1):
-            if indptr[j + 1] - indptr[j] != s:
-                continue
-            if lane == 0:
-                first[pack] = rank
-                pack += 1
-                place[pack] = place[pack - 1] + s * LANES
-                factor_place[pack] = factor_place[pack - 1] + s * (s + 1) // 2 * LANES
-            signals[rank] = j
-            rank += 1
-            lane = (lane + 1) % LANES
+            if indptr[j + 1] - indptr[j] == s:
+                signals[rank] = j
+                rank += 1
+        for start in range(begin, rank, LANES):
+            first[pack] = start
+            pack += 1
+            width = width_of(rank - start)
+            place[pack] = place[pack - 1] + s * width
+            factor_place[pack] = factor_place[pack - 1] + s * (s + 1) // 2 * width
     first[pack] = rank
     return pack, rank
 
 
 @compiled
+def width_of(n):
+    """The lanes of a pack for the next n signals."""
+    return min((n + FEWEST - 1) // FEWEST * FEWEST, LANES)
+
+
+@compiled
+def longest(places):
+    """The longest of the stretches that begin at these places: room for any of them."""
+    length = 0
+    for pack in range(len(places) - 1):
+        length = max(length, places[pack + 1] - places[pack])
+    return length
+
+
+@compiled
 def _deal(indptr, indices, signals, first, place, packed):
     for pack in range(len(first) - 1):
-        s = (place[pack + 1] - place[pack]) // LANES
-        for w in range(LANES):
+        width = width_of(first[pack + 1] - first[pack])
+        s = (place[pack + 1] - place[pack]) // width
+        for w in range(width):
             rank = first[pack] + w
             begin = indptr[signals[rank if rank < first[pack + 1] else first[pack]]]
             for a in range(s):
-                packed[place[pack] + a * LANES + w] = indices[begin + a]
+                packed[place[pack] + a * width + w] = indices[begin + a]
 
 
 @compiled
@@ -80,44 +101,44 @@ def factorise(gram, diagonal, atom, mu, ratio, deduct, x, g, L, entry, top, brok
 
     With `deduct`, g becomes g − M x on the way. Returns whether any lane broke down; `broken` tells which.
     """
-    G, k, s = gram.ravel(), len(gram), len(atom)
+    G, k, (s, width) = gram.ravel(), len(gram), atom.shape
     any_broken = False
-    for w in range(LANES):
+    for w in range(width):
         top[w] = 0.0
     for a in range(s):
         row = a * (a + 1) // 2
         for b in range(a):
             other = b * (b + 1) // 2
-            for w in range(LANES):
+            for w in range(width):
                 entry[w] = G[k * atom[a, w] + atom[b, w]]
             if deduct:
-                for w in range(LANES):
+                for w in range(width):
                     g[a, w] -= entry[w] * x[b, w]
                     g[b, w] -= entry[w] * x[a, w]
             for l in range(b):
-                for w in range(LANES):
+                for w in range(width):
                     entry[w] -= L[row + l, w] * L[other + l, w]
-            for w in range(LANES):
+            for w in range(width):
                 L[row + b, w] = entry[w] * L[other + b, w]
-        for w in range(LANES):
+        for w in range(width):
             entry[w] = diagonal[atom[a, w]] + mu
             top[w] = max(top[w], entry[w])
         if deduct:
-            for w in range(LANES):
+            for w in range(width):
                 g[a, w] -= entry[w] * x[a, w]
         for l in range(a):
-            for w in range(LANES):
+            for w in range(width):
                 entry[w] -= L[row + l, w] * L[row + l, w]
         n_broken = 0
-        for w in range(LANES):
+        for w in range(width):
             n_broken += 0 if entry[w] > ratio * top[w] else 1
         if n_broken:
             any_broken = True
-            for w in range(LANES):
+            for w in range(width):
                 if not entry[w] > ratio * top[w]:
                     entry[w] = 1.0
                     broken[w] = True
-        for w in range(LANES):
+        for w in range(width):
             L[row + a, w] = 1.0 / np.sqrt(entry[w])
     return any_broken
 
@@ -125,24 +146,26 @@ def factorise(gram, diagonal, atom, mu, ratio, deduct, x, g, L, entry, top, brok
 @compiled
 def forward(L, g):
     """g becomes L⁻¹g, lane by lane."""
-    for a in range(len(g)):
+    s, width = g.shape
+    for a in range(s):
         row = a * (a + 1) // 2
         for l in range(a):
-            for w in range(LANES):
+            for w in range(width):
                 g[a, w] -= L[row + l, w] * g[l, w]
-        for w in range(LANES):
+        for w in range(width):
             g[a, w] *= L[row + a, w]
 
 
 @compiled
 def backward(L, g):
     """g becomes L⁻ᵀg, lane by lane."""
-    for a in range(len(g) - 1, -1, -1):
-        for l in range(a + 1, len(g)):
+    s, width = g.shape
+    for a in range(s - 1, -1, -1):
+        for l in range(a + 1, s):
             below = l * (l + 1) // 2 + a
-            for w in range(LANES):
+            for w in range(width):
                 g[a, w] -= L[below, w] * g[l, w]
-        for w in range(LANES):
+        for w in range(width):
             g[a, w] *= L[a * (a + 1) // 2 + a, w]
 
 

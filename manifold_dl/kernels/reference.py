@@ -184,12 +184,18 @@ def move(way, t, with_slope=True, room=None):
     P is computed without cancellation, from 1 − cos = 2 sin². `room` is that of an earlier move.
     """
     c, s, lag = np.cos(way.angles * t), np.sin(way.angles * t), 2 * np.sin(way.angles * t / 2) ** 2
-    atoms, velocity = _combine(way, c, s), _combine(way, -way.angles * s, way.angles * c)
+    atoms, velocity = positions(way, t)
     P = _combine(way, lag, -s)
     at_atoms, at_directions = way.rates
     value = np.vdot(P, way.energy @ P) - lag @ at_atoms + s @ at_directions
     slope = -2 * np.vdot(velocity, way.energy @ P) + way.angles @ (c * at_directions - s * at_atoms)
     return Moved(float(value), float(slope), atoms, velocity)
+
+
+def positions(way, t):
+    """The atoms D(t) and their velocities."""
+    c, s = np.cos(way.angles * t), np.sin(way.angles * t)
+    return _combine(way, c, s), _combine(way, -way.angles * s, way.angles * c)
 
 
 def _combine(way, by_atoms, by_directions):

@@ -4,6 +4,8 @@ from numbers import Integral
 
 import numpy as np
 
+from manifold_dl.kernels import reference
+
 
 def as_shape(m, k):
     """The shape of a dictionary as Python integers; a sentence where there is none."""
@@ -26,7 +28,11 @@ def dots(a, b):
 
 def by_rows(kernel, point, vector):
     """Let a kernel, which wants atoms in contiguous rows, work on an m×k point and vector."""
+    if vector.shape != point.shape:  # kernels do not look, and would read beyond its end
+        vector = np.broadcast_to(vector, point.shape)
     dtype = point.dtype if point.dtype.kind == "f" else np.dtype(float)
+    if dtype not in (np.float64, np.float32):  # half or extended precision: NumPy can
+        kernel = getattr(reference, kernel.__name__)
     atoms = np.ascontiguousarray(point.T, dtype=dtype)
     rows = np.ascontiguousarray(vector.T, dtype=dtype)
     return kernel(atoms, rows).T
