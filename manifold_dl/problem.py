@@ -20,7 +20,7 @@ from manifold_dl.inputs import as_atoms, as_dictionary, as_matrix, as_ridge, as_
 from manifold_dl.manifolds import Spheres
 from manifold_dl.objective import Objective
 from manifold_dl.parts import Incidence
-from manifold_dl.regularizers import Sum, differentiable
+from manifold_dl.penalties import Penalties
 from manifold_dl.restriction import ProblemRestriction
 
 
@@ -185,6 +185,8 @@ class DictionaryProblem(pymanopt.Problem):
     ----------
     counts : Counts
         Evaluations of the value, the gradient, Hessian products and line-search probes.
+    penalties : Penalties
+        The regularizers, as functions of the atoms I.
     record : list of Iterate
         Value, gradient norm, seconds since the first evaluation and evaluations, at every accepted point.
     scale : float
@@ -215,9 +217,7 @@ class DictionaryProblem(pymanopt.Problem):
         self.scale = scale
         self.part = part
         self._omega, self._whole = support, dictionary
-        self._penalties = Sum(tuple(differentiable(regularizer) for regularizer in regularizers))
-        self._evaluated = []  # the regularizers at the points asked for last, newest first
-        self.has_penalties = bool(self._penalties.terms)
+        self.penalties = penalties = Penalties(regularizers, self.dictionary, part.atoms, support.n_atoms)
         self._books = books = Books()
 
         # The mean energy of a signal: thresholds then do not depend on the units of Y, and Pymanopt's default
@@ -228,21 +228,23 @@ class DictionaryProblem(pymanopt.Problem):
         def cost(point):
             books.begin()
             value = objective.value(point)
-            if self.has_penalties:
-                value += self.penalty(point)
+            if penalties:
+                value += penalties.value(point)
             return value / unit
 
         @pymanopt.function.numpy(manifold)
         def gradient(point):
             books.begin()
             total = objective.gradient(point)
-            if self.has_penalties:
-                total = total + self.penalty_gradient(point)
+            if penalties:
+                total = total + penalties.gradient(point)
             return total / unit  # a new array: the objective's own stays what it is
 
         @pymanopt.function.numpy(manifold)
         def hessian(point, direction):
-            total = objective.hessian(point, direction) + self._penalty_hessian(point, direction)
+            total = objective.hessian(point, direction)
+            if penalties:
+                total = total + penalties.hessian(point, direction)
             return total / unit
 
         cost.scale = scale / unit  # what a line searcher measures a gradient against
@@ -263,7 +265,7 @@ class DictionaryProblem(pymanopt.Problem):
     def restrict(self, point, direction):
         """φ(t), with φ.derivative(t), along the geodesic that leaves `point` in `direction`."""
         phi = self.objective.restrict(point, direction)
-        return phi if self.unit == 1.0 and not self.has_penalties else ProblemRestriction(self, phi)
+        return phi if self.unit == 1.0 and not self.penalties else ProblemRestriction(self, phi)
 
     def codes(self, point):
         """The whole d×n codes at `point`: those of I are optimal for it, the others are as they were."""
@@ -292,60 +294,14 @@ class DictionaryProblem(pymanopt.Problem):
         ones = np.ones(len(part.indices), dtype=bool)
         return scipy.sparse.csc_array((ones, part.indices, indptr.cumsum()), shape=(len(part.atoms), n))
 
-    def penalty(self, point):
-        """The regularizers at the whole dictionary."""
-        return self._penalties_at(point).value if self.has_penalties else 0.0
-
-    def penalty_gradient(self, point):
-        """Their gradient with respect to the atoms I, m×|I|."""
-        if not self.has_penalties:
-            return 0.0
-        return self._penalties_at(point).gradient[:, self.part.atoms]
-
-    def _penalty_hessian(self, point, direction):
-        if not self.has_penalties:
-            return 0.0
-        spread = np.zeros((len(point), self._omega.n_atoms), np.result_type(point, direction))
-        spread[:, self.part.atoms] = direction
-        return self._penalties_at(point).hessian(spread)[:, self.part.atoms]
-
-    def _penalty_curvatures(self, point):
-        """The size of the regularizers' diagonal Hessian blocks, one number an atom, from one product."""
-        if not self.has_penalties:
-            return 0.0
-        evaluation = self._penalties_at(point)
-        if getattr(evaluation, "curvatures", None) is None:
-            # Signs at random leave of a block its diagonal, on average. They are the same every time: an
-            # optimizer counts on a preconditioner that stays as it is.
-            signs = np.random.default_rng(0).choice(np.array([-1, 1], dtype=point.dtype), point.shape)
-            try:
-                product = self._penalty_hessian(point, signs)
-            except TypeError:  # there is a gradient only, and nothing that autograd could differentiate
-                product = np.zeros_like(point)
-            evaluation.curvatures = np.abs(np.einsum("mk,mk->k", product, signs, dtype=float)) / len(point)
-        return evaluation.curvatures
-
-    def _penalties_at(self, point):
-        """What the regularizers know of `point`, shared by their value, gradient and Hessian products."""
-        point = np.asarray(point)
-        for place, (known, evaluation) in enumerate(self._evaluated):
-            # By value, because a caller may have changed the array in place; and a trust region that was
-            # refused comes back to the point before.
-            if known.dtype == point.dtype and np.array_equal(known, point):
-                self._evaluated.insert(0, self._evaluated.pop(place))
-                return evaluation
-        evaluation = self._penalties.at(self.dictionary(point))
-        self._evaluated = [(point.copy(), evaluation), *self._evaluated[:1]]
-        return evaluation
-
     def _recorded_gradient(self, point):
         gradient = self.manifold.euclidean_to_riemannian_gradient(point, self.euclidean_gradient(point))
         # Optimizers ask once at every point they accept; who asks again at the same point adds nothing.
         state = self.objective.at(point)
         if self._books.is_new(state.key):
             value = self.objective.constant + state.value
-            if self.has_penalties:
-                value += self.penalty(point)
+            if self.penalties:
+                value += self.penalties.value(point)
             norm, counts = float(self.manifold.norm(point, gradient)), self.counts
             evaluations = counts.value + counts.gradient + counts.hessian + counts.probe
             self.record.append(Iterate(value / self.unit, norm, self._books.seconds(), evaluations))
@@ -358,8 +314,8 @@ class DictionaryProblem(pymanopt.Problem):
         hold them: the curvature of these counts as energy.
         """
         energy = self.objective.energies(point)
-        if self.has_penalties:
-            energy = energy + self._penalty_curvatures(point) / 2
+        if self.penalties:
+            energy = energy + self.penalties.curvatures(point) / 2
         mean = float(np.add.reduce(energy)) / len(energy)
         if not mean > 0:
             return tangent

@@ -161,13 +161,13 @@ class ProblemRestriction:
 
     def __call__(self, t):
         value = self.phi(t)
-        if self.problem.has_penalties:
-            value += self.problem.penalty(self.phi.move(t)[0].T)
+        if self.problem.penalties:
+            value += self.problem.penalties.value(self.phi.move(t)[0].T)
         return value / self.problem.unit
 
     def derivative(self, t):
         slope = self.phi.derivative(t)
-        if self.problem.has_penalties:
+        if self.problem.penalties:
             atoms, velocity = self.phi.move(t)
-            slope += float(np.vdot(self.problem.penalty_gradient(atoms.T).T, velocity))
+            slope += float(np.vdot(self.problem.penalties.gradient(atoms.T).T, velocity))
         return slope / self.problem.unit

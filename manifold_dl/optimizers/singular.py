@@ -51,7 +51,7 @@ class LeadingSingularVector(Optimizer):
             raise ValueError(
                 "LeadingSingularVector updates one atom at a time: use a schedule like OneAtATime()."
             )
-        if objective.fixed_codes is not None or problem.has_penalties:
+        if objective.fixed_codes is not None or problem.penalties:
             raise ValueError(
                 "There is no closed form for fixed codes or regularizers: take another optimizer."
             )
