@@ -15,7 +15,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import sys
 import time
 import tracemalloc
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import count, cycle
 
@@ -187,17 +187,18 @@ def timed_kernels():
 
 def share_of_python(data, repeats, n_steps=50):
     """What Pymanopt and Python take of a conjugate-gradient run."""
-    best = (np.inf, 0.0)
-    for _ in range(3 * repeats):
-        problem = data.problem()
-        optimizer = ConjugateGradient(
-            line_searcher=GeodesicSearch(), max_iterations=n_steps + 1, min_gradient_norm=0, verbosity=0
-        )
-        with timed_kernels() as spent:
-            begin = time.perf_counter()
-            optimizer.run(problem, initial_point=data.start)
-            best = min(best, (time.perf_counter() - begin, spent[0]))
-    total, inside = best
+    total = inside = np.inf
+    for _ in range(3 * repeats):  # with and without the clocks, which take their time, too
+        for clocks in (nullcontext([0.0]), timed_kernels()):
+            problem = data.problem()
+            optimizer = ConjugateGradient(
+                line_searcher=GeodesicSearch(), max_iterations=n_steps + 1, min_gradient_norm=0, verbosity=0
+            )
+            with clocks as spent:
+                begin = time.perf_counter()
+                optimizer.run(problem, initial_point=data.start)
+                total = min(total, time.perf_counter() - begin)
+            inside = min(inside, spent[0] or np.inf)
     n_steps = len(problem.record) - 1
     probes = problem.counts.probe / n_steps
     detail = f"{milliseconds(total / n_steps)} a step, {probes:.1f} probes"

@@ -146,6 +146,8 @@ def gather(function, items, threads=1):
     >>> gather(abs, [-1, 2, -3], threads=2)
     [1, 2, 3]
     """
+    if threads == 1 or len(items) < 2:  # a search asks for many such lists, and each takes microseconds
+        return [function(item) for item in items]
     results = []
     share_out(function, items, results.append, threads)
     return results

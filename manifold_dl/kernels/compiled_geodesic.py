@@ -10,6 +10,7 @@ import numpy as np
 
 from manifold_dl.kernels import reference
 from manifold_dl.kernels.compiling import compiled
+from manifold_dl.kernels.memory import aligned
 from manifold_dl.kernels.packs import (
     LANES,
     Packs,
@@ -38,7 +39,7 @@ def inner(atoms, others):
 
 def depart(atoms, direction, gradient, gram):
     k = len(atoms)
-    D, U = np.empty((2, *atoms.shape))
+    D, U = aligned((2, *atoms.shape), np.dtype(float))
     angles, *rates = np.empty((3, k))
     DU, UD, UU = np.empty((3, k, k))
     _depart(atoms, direction, gradient, BLAS_STAYS_ALONE, D, U, angles, *rates, DU, UD, UU)
