@@ -260,7 +260,8 @@ def main():
             run(f"parts of a step at {size}", parts_of_a_step(data, repeats * more))
             if size == SMALLEST:
                 run(f"share of Python at {size}", share_of_python(data, repeats))
-        run(f"two threads at {size}", two_threads(data, repeats))
+        # More turns than the others: two processors are disturbed more often than one.
+        run(f"two threads at {size}", two_threads(data, 3 * repeats))
         run(f"memory at {size}", memory(size))
     table = Table("what", "(m, d, S, n)", "ratio", "target", "holds", "times", title="The dictionary update")
     for row in rows:

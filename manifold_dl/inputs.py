@@ -28,8 +28,11 @@ class Support(NamedTuple):
         return scipy.sparse.csc_array(structure, shape=(self.n_atoms, self.n_signals))
 
 
-def as_matrix(array, name):
-    """A finite real matrix in single or double precision, copied only if it has to be converted."""
+def as_matrix(array, name, finite=True):
+    """A finite real matrix in single or double precision, copied only if it has to be converted.
+
+    With finite=False the caller will look himself: see `require_finite`.
+    """
     array = np.asarray(array)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} has dtype {array.dtype}; only real numbers are accepted.")
@@ -39,15 +42,21 @@ def as_matrix(array, name):
         raise ValueError(f"{name} has shape {array.shape}: it is empty.")
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
-    # One pass without a temporary; only a sum that overflowed or met a NaN needs the closer look.
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = array.sum()
+    if finite:
+        # One pass without a temporary; only a sum that overflowed or met a NaN needs the closer look.
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = array.sum()
+        require_finite(array, name, total)
+    return array
+
+
+def require_finite(array, name, total):
+    """Refuse NaN and infinity. `total` is any sum over the array that they would spoil."""
     if not np.isfinite(total) and not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
         raise ValueError(
             f"{name} holds {array[row, column]} at row {row}, column {column}; clean the data first."
         )
-    return array
 
 
 def as_dictionary(dictionary, n_rows=None, name="dictionary"):

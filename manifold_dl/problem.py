@@ -16,7 +16,7 @@ from pymanopt.manifolds import Oblique
 
 from manifold_dl import kernels
 from manifold_dl.blocks import LARGEST_BLOCK, as_threads, gather
-from manifold_dl.inputs import as_atoms, as_dictionary, as_matrix, as_ridge, as_support
+from manifold_dl.inputs import as_atoms, as_dictionary, as_matrix, as_ridge, as_support, require_finite
 from manifold_dl.manifolds import Spheres
 from manifold_dl.objective import Objective
 from manifold_dl.parts import Incidence
@@ -87,10 +87,12 @@ def update_problem(
     >>> bool(np.linalg.norm(Y - result.point @ X) < 0.01 * np.linalg.norm(Y))
     True
     """
-    Y = as_matrix(signals, "signals")
+    threads = as_threads(threads)
+    rows, scale = as_signals(signals, threads)
+    n, m = rows.shape
     if dictionary is not None:
-        dictionary = as_dictionary(dictionary, n_rows=len(Y)).astype(Y.dtype, copy=False)
-    omega = as_support(support, Y.shape[1], None if dictionary is None else dictionary.shape[1])
+        dictionary = as_dictionary(dictionary, n_rows=m).astype(rows.dtype, copy=False)
+    omega = as_support(support, n, None if dictionary is None else dictionary.shape[1])
     I = as_atoms(atoms, omega.n_atoms)
     mu = as_ridge(mu)
     if codes not in ("follow", "fixed"):
@@ -104,10 +106,8 @@ def update_problem(
             f"atoms names {len(I)} of {omega.n_atoms} atoms: give the whole dictionary as well, "
             "for what the others contribute."
         )
-    threads = as_threads(threads)
-    rows = np.ascontiguousarray(Y.T)
     if omega.values is not None:
-        omega = omega._replace(values=omega.values.astype(Y.dtype, copy=False))
+        omega = omega._replace(values=omega.values.astype(rows.dtype, copy=False))
     elif len(I) < omega.n_atoms:
         whole = Objective(rows, omega.indptr, omega.indices, omega.n_atoms, mu, threads=threads)
         omega = omega._replace(values=whole.codes(dictionary))
@@ -125,13 +125,13 @@ def update_problem(
     )
     return DictionaryProblem(
         objective,
-        manifold(len(Y), len(I)),
+        manifold(m, len(I)),
         omega,
         part,
         dictionary=dictionary,
         regularizers=regularizers,
         precondition=precondition,
-        scale=squared_norm(rows, threads),
+        scale=scale,
     )
 
 
@@ -323,6 +323,15 @@ class DictionaryProblem(pymanopt.Problem):
         if isinstance(self.manifold, Oblique):  # a scaled column stays tangent to its own sphere
             return scaled
         return self.manifold.projection(point, scaled)
+
+
+def as_signals(signals, threads):
+    """The signals in contiguous rows, checked, and ‖Y‖²: one pass over them tells both."""
+    Y = as_matrix(signals, "signals", finite=False)
+    rows = np.ascontiguousarray(Y.T)
+    scale = squared_norm(rows, threads)
+    require_finite(Y, "signals", scale)
+    return rows, scale
 
 
 def squared_norm(rows, threads=1):

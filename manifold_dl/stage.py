@@ -7,27 +7,26 @@ put the result back. Only what I touches is ever recomputed.
 import numpy as np
 
 from manifold_dl import kernels
-from manifold_dl.inputs import as_dictionary, as_matrix, as_support
+from manifold_dl.inputs import as_dictionary, as_support
 from manifold_dl.objective import Objective, count
 from manifold_dl.parts import Incidence
-from manifold_dl.problem import DictionaryProblem, squared_norm
+from manifold_dl.problem import DictionaryProblem, as_signals
 
 
 class Stage:
     """The working copy of one update: D and the codes, and the residual, kept up to date."""
 
     def __init__(self, signals, dictionary, codes, threads=1, unit_atoms=True):
-        Y = as_matrix(signals, "signals")
-        D = as_dictionary(dictionary, n_rows=len(Y))
-        self.support = as_support(codes, Y.shape[1], D.shape[1])
-        self.D = D.astype(Y.dtype)
-        self.rows = np.ascontiguousarray(Y.T)
-        self.scale = squared_norm(self.rows, threads)
+        self.rows, self.scale = as_signals(signals, threads)
+        n, m = self.rows.shape
+        D = as_dictionary(dictionary, n_rows=m)
+        self.support = as_support(codes, n, D.shape[1])
+        self.D = D.astype(self.rows.dtype)
         self.threads = threads
         self.incidence = Incidence(self.support)
         if self.support.values is None:
             raise ValueError("codes holds no numbers: an update needs the codes X, not only their support.")
-        self.values = self.support.values.astype(Y.dtype)
+        self.values = self.support.values.astype(self.rows.dtype)
         self._residual = None
         if unit_atoms:
             self._normalise()
