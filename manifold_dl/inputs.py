@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
+from manifold_dl.blocks import LARGEST_BLOCK, gather
+
 
 class Support(NamedTuple):
     """The index set Ω of the paper, column by column: signal j uses indices[indptr[j]:indptr[j+1]]."""
@@ -57,6 +59,21 @@ def require_finite(array, name, total):
         raise ValueError(
             f"{name} holds {array[row, column]} at row {row}, column {column}; clean the data first."
         )
+
+
+def as_signals(signals, threads):
+    """The signals in contiguous rows, checked, and ‖Y‖²: one pass over them tells both."""
+    Y = as_matrix(signals, "signals", finite=False)
+    rows = np.ascontiguousarray(Y.T)
+    scale = squared_norm(rows, threads)
+    require_finite(Y, "signals", scale)
+    return rows, scale
+
+
+def squared_norm(rows, threads=1):
+    """Σ y² in double precision, with the same bits for any number of threads."""
+    pieces = [rows[first : first + LARGEST_BLOCK] for first in range(0, len(rows), LARGEST_BLOCK)]
+    return float(sum(gather(lambda piece: np.einsum("ij,ij->", piece, piece, dtype=float), pieces, threads)))
 
 
 def as_dictionary(dictionary, n_rows=None, name="dictionary"):

@@ -15,8 +15,8 @@ import scipy.sparse
 from pymanopt.manifolds import Oblique
 
 from manifold_dl import kernels
-from manifold_dl.blocks import LARGEST_BLOCK, as_threads, gather
-from manifold_dl.inputs import as_atoms, as_dictionary, as_matrix, as_ridge, as_support, require_finite
+from manifold_dl.blocks import as_threads
+from manifold_dl.inputs import as_atoms, as_dictionary, as_ridge, as_signals, as_support, squared_norm
 from manifold_dl.manifolds import Spheres
 from manifold_dl.objective import Objective
 from manifold_dl.parts import Incidence
@@ -323,18 +323,3 @@ class DictionaryProblem(pymanopt.Problem):
         if isinstance(self.manifold, Oblique):  # a scaled column stays tangent to its own sphere
             return scaled
         return self.manifold.projection(point, scaled)
-
-
-def as_signals(signals, threads):
-    """The signals in contiguous rows, checked, and ‖Y‖²: one pass over them tells both."""
-    Y = as_matrix(signals, "signals", finite=False)
-    rows = np.ascontiguousarray(Y.T)
-    scale = squared_norm(rows, threads)
-    require_finite(Y, "signals", scale)
-    return rows, scale
-
-
-def squared_norm(rows, threads=1):
-    """Σ y² in double precision, with the same bits for any number of threads."""
-    pieces = [rows[first : first + LARGEST_BLOCK] for first in range(0, len(rows), LARGEST_BLOCK)]
-    return float(sum(gather(lambda piece: np.einsum("ij,ij->", piece, piece, dtype=float), pieces, threads)))

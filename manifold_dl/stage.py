@@ -7,10 +7,10 @@ put the result back. Only what I touches is ever recomputed.
 import numpy as np
 
 from manifold_dl import kernels
-from manifold_dl.inputs import as_dictionary, as_support
+from manifold_dl.inputs import as_dictionary, as_signals, as_support
 from manifold_dl.objective import Objective, count
 from manifold_dl.parts import Incidence
-from manifold_dl.problem import DictionaryProblem, as_signals
+from manifold_dl.problem import DictionaryProblem
 
 
 class Stage:
