@@ -74,8 +74,8 @@ class Row:
         return self.ratio >= self.target if self.at_least else self.ratio <= self.target
 
 
-def shortest(repeats, **tasks):
-    """Seconds of each task, the shortest of `repeats` turns, after one turn to warm up."""
+def turns(repeats, **tasks):
+    """Seconds of each task in `repeats` turns, after one turn to warm up."""
     times = {name: [] for name in tasks}
     for turn in range(repeats + 1):
         for name, task in tasks.items():
@@ -83,7 +83,12 @@ def shortest(repeats, **tasks):
             task()
             if turn:
                 times[name].append(time.perf_counter() - begin)
-    return {name: min(values) for name, values in times.items()}
+    return times
+
+
+def shortest(repeats, **tasks):
+    """Seconds of each task, the shortest of `repeats` turns."""
+    return {name: min(values) for name, values in turns(repeats, **tasks).items()}
 
 
 def one_step(data, searcher, threads=1):
@@ -220,12 +225,14 @@ def memory(size):
 
 
 def two_threads(data, repeats):
-    seconds = shortest(
+    times = turns(
         repeats,
         one=lambda: one_step(data, GeodesicSearch(), threads=1),
         two=lambda: one_step(data, GeodesicSearch(), threads=2),
     )
-    detail = f"{milliseconds(seconds['one'])} / {milliseconds(seconds['two'])}"
+    seconds = {name: min(values) for name, values in times.items()}
+    usual = np.median(times["one"]) / np.median(times["two"])
+    detail = f"{milliseconds(seconds['one'])} / {milliseconds(seconds['two'])}, medians {usual:.2f}"
     yield Row(
         "one thread / two threads, a step",
         data.size,

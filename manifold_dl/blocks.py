@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from numbers import Integral
-from threading import Lock
+from threading import Condition
 
 import numpy as np
 
@@ -98,7 +98,8 @@ def share_out(function, items, take, threads=1):
     """Call take(function(item)) for every item, in order; `threads` threads compute, the caller's among them.
 
     A thread that is done takes the next item by itself. A result is handed to `take` as soon as all those
-    before it have been, by whoever brings it: never two at a time.
+    before it have been, by whoever brings it: never two at a time. Nobody begins an item that is more than
+    two a thread ahead of the one to be taken next, so memory does not grow with the number of items.
 
     Examples
     --------
@@ -111,21 +112,28 @@ def share_out(function, items, take, threads=1):
         for item in items:
             take(function(item))
         return
-    turns, waiting, lock, taken = iter(range(len(items))), {}, Lock(), 0
+    turns, waiting, changed, taken, failed = iter(range(len(items))), {}, Condition(), 0, False
 
     def work():
-        nonlocal taken
+        nonlocal taken, failed
         try:
             for turn in turns:  # one iterator for all of them: each turn comes up once
+                with changed:  # whoever has the item to be taken next is not held up here
+                    while turn - taken > 2 * threads and not failed:
+                        changed.wait()
+                if failed:
+                    return
                 result = function(items[turn])
-                with lock:
+                with changed:
                     waiting[turn] = result
                     while taken in waiting:
                         take(waiting.pop(taken))
                         taken += 1
+                    changed.notify_all()
         except BaseException:  # an error in one item: nobody begins another
-            for _ in turns:
-                pass
+            with changed:
+                failed = True
+                changed.notify_all()
             raise
 
     helpers = [_pool(threads).submit(work) for _ in range(min(threads, len(items)) - 1)]

@@ -118,6 +118,22 @@ def test_results_are_taken_one_at_a_time_and_in_order(threads):
     assert taken == list(range(2000))
 
 
+@pytest.mark.parametrize("threads", [2, 4])
+def test_few_results_wait_at_a_time(threads):
+    taken, ahead = [], threading.Event()
+
+    def slow_first(i):
+        assert i - len(taken) <= 2 * threads
+        if i == 2 * threads:
+            ahead.set()
+        if i == 0:
+            assert ahead.wait(timeout=30)  # the others come so far, and no further
+        return i
+
+    share_out(slow_first, range(1000), taken.append, threads)
+    assert taken == list(range(1000))
+
+
 def test_gather_shares_the_work_with_the_caller():
     both_busy, caller = threading.Barrier(2, timeout=30), threading.get_ident()
 

@@ -174,7 +174,7 @@ def test_a_wrong_gradient_is_named(error):
 def test_a_wrong_hessian_is_named(error):
     with pytest.raises(CheckFailed, match=r"The Hessian is wrong: .* slope .*, and 3 was expected") as caught:
         check_hessian(cubic(SPHERES, hessian=6 + error))
-    assert caught.value.report.slope == pytest.approx(2, abs=0.2)
+    assert caught.value.report.slope == pytest.approx(2, abs=0.1)
 
 
 def test_a_hessian_that_is_not_symmetric_is_named():

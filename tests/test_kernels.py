@@ -280,6 +280,14 @@ def test_probe_lanes_left_over(copies):
     assert found == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize(("copies", "widths"), [(1, [8]), (8, [8]), (9, [16]), (64, [64]), (70, [64, 8])])
+def test_packs_are_as_wide_as_they_have_signals(copies, widths):
+    # One signal with a large support must not cost the memory of sixty-four.
+    packs = compiled.arrange(3 * np.arange(copies + 1), np.tile(np.arange(3, dtype=np.int32), copies))
+    assert packs.widths.tolist() == widths
+    assert len(packs.indices) == 3 * sum(widths) and packs.factor_place[-1] == 6 * sum(widths)
+
+
 def test_probe_of_broken_supports_in_lanes_left_over():
     # The lanes that fill up a pack repeat its first support: if that is broken, it still counts once.
     case = Case(copies=3)

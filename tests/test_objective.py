@@ -403,3 +403,14 @@ def test_a_gain_that_might_be_rounding_is_not_believed(calls, data):
         objective.restrict(data.D, direction).arrive(t, point)
         objective.value(point)
         assert len(calls) == looked
+
+
+def test_single_precision_believes_no_search(calls, data):
+    objective = update_problem(data.Y.astype(np.float32), data.X, mu=0.1).objective
+    objective.expect_searches()
+    D, U = data.D.astype(np.float32), data.U.astype(np.float32)
+    point = data.spheres.exp(D, np.float32(0.3) * U)
+    objective.restrict(D, U).arrive(0.3, point)
+    del calls[:]
+    objective.value(point)
+    assert len(calls) == 1
