@@ -92,6 +92,7 @@ class Objective:
         self._keep_factors = True
         self._wants_hessian = False
         self.believes_searches = False
+        self.walks = kernels.path is not None  # whether a search may be one call of compiled code
 
     def value(self, point):
         return self.constant + self.at(point).value

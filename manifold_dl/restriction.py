@@ -99,6 +99,37 @@ class Restriction:
         if probe.value > TRUSTED * probe.size and abs(self.base - probe.value) > DOUBTFUL * probe.size:
             self.objective.arrive(point, probe.value, partial(self.codes, float(t)))
 
+    def walk(self, whole, with_slopes, f0, df0, t, max_probes, *settings, unit=1.0):
+        """A whole search by one call of compiled code, one of `line_search/whole.py`; φ is in units of `unit`.
+
+        Returns every t asked for, the values and slopes there, and which is the lowest; or None where that
+        cannot be, and the search has to come for every probe by itself.
+        """
+        objective = self.objective
+        if len(self.products) != 1 or not objective.walks:  # blocks are for threads, and those for Python
+            return None
+        codes = None
+        if with_slopes and objective.believes_searches:
+            codes = np.empty(len(objective.indices), objective.dtype)
+        (_, indptr, _, products), _ = self.products[0]
+        probes = np.empty((5, max_probes + 1))
+        probes[:3, 0] = 0.0, f0, df0
+        path = kernels.path(indptr, products, objective.mu, self.way, codes)
+        n, lowest = whole(path, (objective.constant, self.base, unit), probes, t, *settings)
+        objective.counts.probe += abs(n)
+        if n < 0:  # a signal without full rank, which is for the reference kernel: more will follow
+            objective.walks = False
+            return None
+        ts, values, slopes, moved, gains = probes[:, : n + 1].tolist()
+        if lowest:
+            parts = self.base, moved[lowest], gains[lowest]
+            slope = slopes[lowest] * unit if with_slopes else None
+            self._with_slope = with_slopes
+            self._probes[ts[lowest]] = Probe(parts[0] + parts[1] + parts[2], slope, sum(map(abs, parts)))
+        if codes is not None:
+            self._followed = Followed(ts[n], codes, 0)
+        return ts, values, slopes, lowest
+
     def codes(self, t):
         """The optimal codes at t, in the order of the support. Those of the last slope are there already."""
         if self.objective.fixed_codes is not None:
@@ -158,6 +189,8 @@ class ProblemRestriction:
     def __init__(self, problem, phi):
         self.problem, self.phi = problem, phi
         self.arrive = phi.arrive
+        if not problem.penalties:
+            self.walk = partial(phi.walk, unit=problem.unit)
 
     def __call__(self, t):
         value = self.phi(t)

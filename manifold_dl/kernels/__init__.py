@@ -30,6 +30,7 @@ try:
         travel,
     )
     from manifold_dl.kernels.compiled_ksvd import ksvd
+    from manifold_dl.kernels.compiled_walk import path
 except ImportError:  # no Numba on this platform
     from manifold_dl.kernels.reference import (
         accumulate,
@@ -47,6 +48,8 @@ except ImportError:  # no Numba on this platform
         travel,
     )
     from manifold_dl.kernels.reference_ksvd import ksvd
+
+    path = None  # compiled searches alone ask for it
 from manifold_dl.kernels.reference import Way
 
 __all__ = [
@@ -62,6 +65,7 @@ __all__ = [
     "inner",
     "ksvd",
     "move",
+    "path",
     "probe",
     "tangent",
     "travel",

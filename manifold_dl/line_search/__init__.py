@@ -15,8 +15,7 @@ with the objective itself, which is free where values are kept: the optimizer as
 has a method `arrive`, it hears of that point first, by ``phi.arrive(t, point)``, and may tell the objective.
 """
 
-from .geodesic import GeodesicSearch
-from .golden import GoldenSection
+from .searchers import GeodesicSearch, GoldenSection
 from .tracing import SearchRecord, trace
 
 __all__ = ["GeodesicSearch", "GoldenSection", "SearchRecord", "trace"]

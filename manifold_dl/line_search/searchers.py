@@ -1,0 +1,214 @@
+"""The two searches as Pymanopt line searchers: their fields, and what may be returned."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .cubic import cubic_search
+from .golden import GOLDEN, golden_section
+from .path import Path, rounding_of
+from .tracing import record
+
+try:
+    from .whole import whole_cubic_search, whole_golden_section
+except ImportError:  # no Numba on this platform
+    whole_cubic_search = whole_golden_section = None
+
+
+class LineSearch:
+    """A Pymanopt line searcher around a search for functions of one variable.
+
+    Heirs are dataclasses with a field `max_probes` and a private one `_memory`, in which a search leaves the
+    accepted t to the next. They name a `method`, a generator of the t to be probed, what settings it takes
+    (`_settings`) and where it begins (`_first_t`). `whole` is the same method as one compiled call.
+    """
+
+    method = whole = None
+    uses_slopes = False  # whether the method looks at φ′ of every probe
+
+    @np.errstate(all="ignore")  # costs may overflow far out: an answer, +∞, and no accident
+    def search(self, objective, manifold, x, d, f0, df0):
+        """Minimise the objective along the geodesic that leaves `x` in the direction `d`.
+
+        Parameters
+        ----------
+        objective : callable
+            Point → cost. It may carry `restrict`, a cheaper φ, and `scale`, the size of a typical cost.
+        manifold : pymanopt.manifolds.manifold.Manifold
+            Its retraction takes over where it has no exponential map.
+        x, d
+            A point and a tangent vector there.
+        f0, df0 : float
+            The cost at `x` and its directional derivative along `d`, which should be negative.
+
+        Returns
+        -------
+        step_size : float
+            Length of the vector followed; 0 if there was nothing to gain.
+        new_x
+            Its end point; the object `x` if there was nothing to gain.
+        """
+        rounding, norm = rounding_of(f0), float(manifold.norm(x, d))
+        f0, df0 = float(f0), float(df0)
+        # Any NaN makes a comparison false. The reciprocal is infinite for directions too short to be scaled.
+        descends = abs(f0) < math.inf and -math.inf < df0 < 0 < norm < math.inf and 1 / norm < math.inf
+        scale = getattr(objective, "scale", None)
+        if not descends or self._is_flat(-df0 / norm, abs(f0) if scale is None else scale):
+            record(self, f0, df0, norm, None, 0.0)
+            return 0.0, x
+        path = Path(objective, manifold, x, d, f0, df0)
+        probes = path.follow(self, self._first_t(norm, manifold), rounding)
+        t, new_x = path.end(probes)
+        record(self, f0, df0, norm, probes, t)
+        self._memory = t or None
+        return t * norm, new_x
+
+    def _is_flat(self, slope, scale):
+        return False
+
+
+@dataclass
+class GoldenSection(LineSearch):
+    """The paper's Algorithm 2: bracket a minimum (Part A), then shrink it by golden section (Part B).
+
+    It asks for values of φ only, never for a slope, and is as robust as it is slow: 17 probes or so a search.
+
+    Parameters
+    ----------
+    t4 : float
+        Reach of the very first bracket, as a length along the geodesic: radians, on a sphere. The paper's t₄
+        multiplies the gradient, which grows with the square of the data, so that no number would suit two
+        datasets; t₄/‖d‖ does. Later searches begin with a bracket around the t accepted last.
+    g_min : float
+        A slope (per unit of length) of at most ``g_min * scale`` counts as zero. `scale` is the attribute of
+        that name of the objective: ‖Y‖² for dictionaries, as in the paper. Without one it is |f0|, because
+        what so small a slope can change is lost in the rounding of the cost.
+    width : float
+        Part B ends when the interval is `width` times the bracket of Part A. What is lost goes with the
+        square of the error in t: 1e-3 leaves about a millionth of the decrease behind.
+    max_probes : int
+        The most values of φ that one search may ask for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymanopt.manifolds import Euclidean
+    >>> def parabola(x):
+    ...     return (x[0] - 3) ** 2
+    >>> step, x = GoldenSection().search(parabola, Euclidean(1), np.zeros(1), np.ones(1), f0=9, df0=-6)
+    >>> print(f"{step:.2f}")
+    3.00
+    """
+
+    method = staticmethod(golden_section)
+    whole = staticmethod(whole_golden_section)
+
+    t4: float = 1.0
+    g_min: float = 1e-14
+    width: float = 1e-3
+    max_probes: int = 100
+    _memory: float | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self):
+        if not 0 < self.t4 < math.inf:
+            raise ValueError(f"t4={self.t4}: the first bracket needs a positive, finite length.")
+        if not 0 <= self.g_min < math.inf:
+            raise ValueError(f"g_min={self.g_min}: a slope that counts as zero is finite and at least 0.")
+        if not 1e-8 <= self.width < 1:
+            raise ValueError(
+                f"width={self.width} is outside [1e-8, 1): the interval has to shrink, but rounding hides a "
+                "minimum below the square root of the machine precision."
+            )
+        if self.max_probes < 3:
+            raise ValueError(f"max_probes={self.max_probes}: t2, t3 and t4 already make three probes.")
+
+    def _settings(self):
+        return (float(self.width),)
+
+    def _is_flat(self, slope, scale):
+        return slope <= self.g_min * scale
+
+    def _first_t(self, norm, manifold):
+        # The t accepted last becomes t3: where φ has changed little, Part A ends at once.
+        return self.t4 / norm if self._memory is None else self._memory / GOLDEN
+
+
+@dataclass
+class GeodesicSearch(LineSearch):
+    """Safeguarded cubic search with the slope φ′(t).
+
+    Grow t until a minimum is bracketed. Then go to the minimum of the cubic that has the values and slopes of
+    φ at both ends, or cut the bracket where that falls outside or makes it shrink too slowly. The search ends
+    at the strong Wolfe conditions ::
+
+        φ(t) ≤ φ(0) + sufficient_decrease · t φ′(0)   and   |φ′(t)| ≤ curvature · |φ′(0)|,
+
+    or when the bracket promises no more than rounding. If the objective offers no φ′, the slope is that of a
+    polynomial through the nearest probes, and no additional value is asked for. Two probes are usual, because
+    a search begins at the t accepted last.
+
+    Parameters
+    ----------
+    sufficient_decrease : float
+        The part of the decrease promised by φ′(0) that has to come true.
+    curvature : float
+        The part of the slope φ′(0) that may be left. Conjugate gradients need an accurate search: at 0.05
+        they take as many steps as with golden section, at 0.5 up to half as many again.
+    first_step : float or None
+        Length of the very first probe along the geodesic: radians, on a sphere. None for an eighth of the
+        manifold's typical distance, where Pymanopt's trust region begins too: on a product of spheres it
+        grows with the root of their number.
+    max_probes : int
+        The most values of φ that one search may ask for.
+
+    References
+    ----------
+    J. Nocedal and S. J. Wright, Numerical Optimization, 2nd edition, Algorithms 3.5 and 3.6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymanopt.manifolds import Euclidean
+    >>> def parabola(x):
+    ...     return (x[0] - 3) ** 2
+    >>> step, x = GeodesicSearch().search(parabola, Euclidean(1), np.zeros(1), np.ones(1), f0=9, df0=-6)
+    >>> print(f"{step:.2f}")
+    3.00
+    """
+
+    method = staticmethod(cubic_search)
+    whole = staticmethod(whole_cubic_search)
+    uses_slopes = True
+
+    sufficient_decrease: float = 1e-4
+    curvature: float = 0.05
+    first_step: float | None = 1.0
+    max_probes: int = 30
+    _memory: float | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self):
+        if not 0 < self.sufficient_decrease < self.curvature < 1:
+            raise ValueError(
+                f"sufficient_decrease={self.sufficient_decrease}, curvature={self.curvature}: unless "
+                "0 < sufficient_decrease < curvature < 1, there may be no t that meets both conditions."
+            )
+        if self.first_step is not None and not 0 < self.first_step < math.inf:
+            raise ValueError(f"first_step={self.first_step}: the first probe needs a positive length.")
+        if self.max_probes < 1:
+            raise ValueError(f"max_probes={self.max_probes}: a search needs at least one probe.")
+
+    def _settings(self):
+        return float(self.sufficient_decrease), float(self.curvature)
+
+    def _first_t(self, norm, manifold):
+        if self._memory is not None:
+            return self._memory
+        return (_eighth(manifold) if self.first_step is None else self.first_step) / norm
+
+
+def _eighth(manifold):
+    try:
+        return float(manifold.typical_dist) / 8  # a NumPy number would turn single precision into double
+    except NotImplementedError:  # Pymanopt's way to say that a manifold has no typical distance
+        return math.sqrt(manifold.dim) / 8
