@@ -165,12 +165,12 @@ def timed_kernels():
     """Adds up the seconds spent inside compiled code."""
     spent = [0.0]
     places = [
-        (module, name)
-        for module in (compiled, compiled_geodesic, compiled_spheres)
-        for name, kernel in vars(module).items()
-        if isinstance(kernel, Dispatcher) and name.startswith("_")
+        (place, name)
+        for place in (compiled, compiled_geodesic, compiled_spheres, GeodesicSearch)
+        for name in vars(place)
+        if isinstance(getattr(place, name), Dispatcher) and (name.startswith("_") or name == "whole")
     ]
-    originals = [getattr(module, name) for module, name in places]
+    originals = [getattr(place, name) for place, name in places]
 
     def timed(kernel):
         def call(*arguments):
@@ -181,13 +181,13 @@ def timed_kernels():
 
         return call
 
-    for (module, name), kernel in zip(places, originals, strict=True):
-        setattr(module, name, timed(kernel))
+    for (place, name), kernel in zip(places, originals, strict=True):
+        setattr(place, name, staticmethod(timed(kernel)) if place is GeodesicSearch else timed(kernel))
     try:
         yield spent
     finally:
-        for (module, name), kernel in zip(places, originals, strict=True):
-            setattr(module, name, kernel)
+        for (place, name), kernel in zip(places, originals, strict=True):
+            setattr(place, name, staticmethod(kernel) if place is GeodesicSearch else kernel)
 
 
 def share_of_python(data, repeats, n_steps=50):

@@ -22,6 +22,9 @@ from manifold_dl.kernels.memory import aligned_copy
 from manifold_dl.restriction import Restriction
 
 
+NOBODY = np.zeros(0, dtype=np.intp)
+
+
 @dataclass
 class Counts:
     """What was really computed; an answer given twice from memory counts once."""
@@ -92,18 +95,23 @@ class Objective:
         self._keep_factors = True
         self._wants_hessian = False
         self.believes_searches = False
-        self.walks = kernels.path is not None  # whether a search may be one call of compiled code
+        # Whether a search may be one call of compiled code. Blocks are for threads, and threads for Python.
+        self.walks = kernels.LIMITS is not None and len(self.blocks) == 1 and fixed_codes is None
 
     def value(self, point):
         return self.constant + self.at(point).value
 
     def gradient(self, point):
         """The Euclidean gradient, m×k."""
+        return self.differentiated(point).gradient.T
+
+    def differentiated(self, point):
+        """The `State` of a point where the gradient is asked for."""
         state = self.at(point, with_gradient=True)
         if not state.gradient_asked:
             state.gradient_asked = True
             self.counts.gradient += 1
-        return state.gradient.T
+        return state
 
     def hessian(self, point, direction):
         """The Euclidean Hessian applied to an m×k direction."""
@@ -139,7 +147,7 @@ class Objective:
         state = self.at(point, with_gradient=True)
         if state.has_factors and not self._wants_hessian:
             state.forget_factors()  # an optimizer that searches along lines asks for no Hessian products
-        return Restriction(self, state, self._rows(direction))
+        return Restriction(self, state, self._checked(direction).T.copy())
 
     def expect_searches(self):
         """The optimizer to come searches along lines: it needs no factors, and takes φ(t) for the value.
@@ -156,6 +164,15 @@ class Objective:
             atoms = self._rows(point)
             state = State(atoms, atoms.tobytes(), value, codes)
             self._states = [state, *self._states[: self._wants_hessian]]
+
+    def land(self, atoms, value, gram, gradient, codes):
+        """A search ended at these atoms (rows that nobody else has), and made the pass over the signals."""
+        self.counts.value += 1
+        self.counts.factorisation += 1
+        state = State(atoms, atoms.tobytes(), value)
+        state.gram, state.gradient = gram, gradient
+        state.fits.append(kernels.Fit(value, gradient, codes, None, NOBODY, NOBODY))
+        self._states = [state, *self._states[: self._wants_hessian]]
 
     @cached_property
     def fixed_energy(self):

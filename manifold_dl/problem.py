@@ -235,10 +235,9 @@ class DictionaryProblem(pymanopt.Problem):
         @pymanopt.function.numpy(manifold)
         def gradient(point):
             books.begin()
-            total = objective.gradient(point)
-            if penalties:
-                total = total + penalties.gradient(point)
-            return total / unit  # a new array: the objective's own stays what it is
+            own = objective.gradient(point)
+            total = self._whole_gradient(point, own)
+            return own.copy(order="K") if total is own else total  # the objective's own stays what it is
 
         @pymanopt.function.numpy(manifold)
         def hessian(point, direction):
@@ -294,10 +293,18 @@ class DictionaryProblem(pymanopt.Problem):
         ones = np.ones(len(part.indices), dtype=bool)
         return scipy.sparse.csc_array((ones, part.indices, indptr.cumsum()), shape=(len(part.atoms), n))
 
+    def _whole_gradient(self, point, gradient):
+        """The Euclidean gradient of the cost from that of the objective, which it is if there is no more."""
+        if self.penalties:
+            gradient = gradient + self.penalties.gradient(point)
+        return gradient if self.unit == 1.0 else gradient / self.unit
+
     def _recorded_gradient(self, point):
-        gradient = self.manifold.euclidean_to_riemannian_gradient(point, self.euclidean_gradient(point))
+        self._books.begin()
+        state = self.objective.differentiated(point)
+        gradient = self._whole_gradient(point, state.gradient.T)
+        gradient = self.manifold.euclidean_to_riemannian_gradient(point, gradient)
         # Optimizers ask once at every point they accept; who asks again at the same point adds nothing.
-        state = self.objective.at(point)
         if self._books.is_new(state.key):
             value = self.objective.constant + state.value
             if self.penalties:
@@ -316,10 +323,7 @@ class DictionaryProblem(pymanopt.Problem):
         energy = self.objective.energies(point)
         if self.penalties:
             energy = energy + self.penalties.curvatures(point) / 2
-        mean = float(np.add.reduce(energy)) / len(energy)
-        if not mean > 0:
-            return tangent
-        scaled = tangent * (mean / np.maximum(energy, 1e-3 * mean)).astype(tangent.dtype, copy=False)
+        scaled = kernels.balance(tangent.T, energy).T
         if isinstance(self.manifold, Oblique):  # a scaled column stays tangent to its own sphere
             return scaled
         return self.manifold.projection(point, scaled)

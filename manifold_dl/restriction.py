@@ -12,6 +12,7 @@ import numpy as np
 from manifold_dl import kernels
 from manifold_dl.blocks import Total, gather, share_out
 from manifold_dl.kernels import reference
+from manifold_dl.kernels.memory import aligned
 
 # φ(t) stands for the objective itself as long as no more than three digits cancel in it, and it differs from
 # φ(0) by more than nearly collinear atoms may cost of the others: a few 1e-7 where there is no ridge.
@@ -49,12 +50,20 @@ class Restriction:
     """
 
     def __init__(self, objective, state, direction):
-        self.objective = objective
+        self.objective, self.state, self.direction = objective, state, direction
         self.base = state.value
+        self.products, self.way = [], None
+        self._room = None
+        self._with_slope = False
+        self._probes = {}
+        self._followed = None
+
+    def _set_out(self):
+        """What every probe needs. A whole search in compiled code does this by itself."""
+        objective, state = self.objective, self.state
         atoms, units, angles, grams, rates = kernels.depart(
-            state.atoms, direction, state.gradient, state.gram
+            state.atoms, self.direction, state.gradient, state.gram
         )
-        self.products = []
         if objective.fixed_codes is None:
             U = units.astype(objective.dtype, copy=False)
             energy = Total()
@@ -76,10 +85,6 @@ class Restriction:
         else:
             energy = objective.fixed_energy.astype(float)
         self.way = kernels.Way(atoms, units, angles, grams, energy, rates)
-        self._room = None
-        self._with_slope = False
-        self._probes = {}
-        self._followed = None
 
     def __call__(self, t):
         return self.objective.constant + self._at(float(t), self._with_slope).value
@@ -91,6 +96,8 @@ class Restriction:
 
     def move(self, t):
         """The atoms at t and their velocities, in rows."""
+        if self.way is None:
+            self._set_out()
         return reference.positions(self.way, t)
 
     def arrive(self, t, point):
@@ -99,36 +106,45 @@ class Restriction:
         if probe.value > TRUSTED * probe.size and abs(self.base - probe.value) > DOUBTFUL * probe.size:
             self.objective.arrive(point, probe.value, partial(self.codes, float(t)))
 
-    def walk(self, whole, with_slopes, f0, df0, t, max_probes, *settings, unit=1.0):
-        """A whole search by one call of compiled code, one of `line_search/whole.py`; φ is in units of `unit`.
+    def walk(self, searcher, f0, df0, t, rounding, unit=1.0):
+        """A whole search by one call of compiled code, in which φ is measured in units of `unit`.
 
-        Returns every t asked for, the values and slopes there, and which is the lowest; or None where that
-        cannot be, and the search has to come for every probe by itself.
+        Returns the lowest t, its point and the objective there, and every t asked for with φ; or None where
+        that cannot be, and the search has to come for every probe.
         """
-        objective = self.objective
-        if len(self.products) != 1 or not objective.walks:  # blocks are for threads, and those for Python
+        objective, state = self.objective, self.state
+        if not objective.walks:
             return None
-        codes = None
-        if with_slopes and objective.believes_searches:
-            codes = np.empty(len(objective.indices), objective.dtype)
-        (_, indptr, _, products), _ = self.products[0]
-        probes = np.empty((5, max_probes + 1))
-        probes[:3, 0] = 0.0, f0, df0
-        path = kernels.path(indptr, products, objective.mu, self.way, codes)
-        n, lowest = whole(path, (objective.constant, self.base, unit), probes, t, *settings)
+        block, fit, atoms = objective.blocks[0], state.fits[0], state.atoms
+        believes, no_codes = objective.believes_searches, fit.codes[:0]
+        places, codes = aligned((2, *atoms.shape), atoms.dtype), np.empty_like(fit.codes)
+        rows = 0 if believes else len(atoms)
+        gram, gradient = np.empty((rows, rows)), aligned((rows, atoms.shape[1]), atoms.dtype)
+        probes = np.empty((5, searcher.max_probes + 1))
+        n, t, moved, gain, value, n_bad = searcher.whole(
+            (block.signals, block.indptr, *block.packs),
+            (atoms, state.gram, state.gradient, fit.codes),
+            self.direction, objective.mu, kernels.LIMITS,
+            codes if believes and searcher.uses_slopes else no_codes,
+            (places, gram, gradient, codes),
+            (f0, df0, searcher.uses_slopes, objective.constant, self.base, unit), probes, t, rounding, *searcher._settings(),
+        )  # fmt: skip
         objective.counts.probe += abs(n)
         if n < 0:  # a signal without full rank, which is for the reference kernel: more will follow
             objective.walks = False
             return None
-        ts, values, slopes, moved, gains = probes[:, : n + 1].tolist()
-        if lowest:
-            parts = self.base, moved[lowest], gains[lowest]
-            slope = slopes[lowest] * unit if with_slopes else None
-            self._with_slope = with_slopes
-            self._probes[ts[lowest]] = Probe(parts[0] + parts[1] + parts[2], slope, sum(map(abs, parts)))
-        if codes is not None:
-            self._followed = Followed(ts[n], codes, 0)
-        return ts, values, slopes, lowest
+        point, probes = places[1].T, probes[:2, : n + 1]
+        if t == 0:
+            return t, point, f0, probes
+        if not believes and not n_bad:
+            objective.land(places[0], value, gram, gradient, codes)
+            return t, point, (objective.constant + value) / unit, probes
+        if believes:
+            self._probes[t] = self._sum(moved, gain)
+            if searcher.uses_slopes:
+                self._followed = Followed(float(probes[0, n]), codes, 0)
+            self.arrive(t, point)
+        return t, point, objective.value(point) / unit, probes
 
     def codes(self, t):
         """The optimal codes at t, in the order of the support. Those of the last slope are there already."""
@@ -150,9 +166,11 @@ class Restriction:
             else:
                 gain, gain_slope, _ = self._probe(moved, with_slope)
             slope = moved.slope + gain_slope if with_slope else None
-            size = abs(self.base) + abs(moved.value) + abs(gain)
-            probe = self._probes[t] = Probe(self.base + moved.value + gain, slope, size)
+            probe = self._probes[t] = self._sum(moved.value, gain, slope)
         return probe
+
+    def _sum(self, moved, gain, slope=None):
+        return Probe(self.base + moved + gain, slope, abs(self.base) + abs(moved) + abs(gain))
 
     def _follow(self, t, moved):
         """A probe that keeps the codes it finds."""
@@ -166,6 +184,8 @@ class Restriction:
         return gain, slope
 
     def _moved(self, t, with_slope):
+        if self.way is None:
+            self._set_out()
         moved = kernels.move(self.way, t, with_slope, self._room)
         self._room = moved.room
         return moved

@@ -18,6 +18,7 @@ try:
         accumulate,
         along,
         arrange,
+        balance,
         depart,
         energies,
         fit,
@@ -30,12 +31,13 @@ try:
         travel,
     )
     from manifold_dl.kernels.compiled_ksvd import ksvd
-    from manifold_dl.kernels.compiled_walk import path
+    from manifold_dl.kernels.compiled_walk import LIMITS
 except ImportError:  # no Numba on this platform
     from manifold_dl.kernels.reference import (
         accumulate,
         along,
         arrange,
+        balance,
         depart,
         energies,
         fit,
@@ -49,14 +51,17 @@ except ImportError:  # no Numba on this platform
     )
     from manifold_dl.kernels.reference_ksvd import ksvd
 
-    path = None  # compiled searches alone ask for it
-from manifold_dl.kernels.reference import Way
+    LIMITS = None  # of compiled searches
+from manifold_dl.kernels.reference import Fit, Way
 
 __all__ = [
+    "LIMITS",
+    "Fit",
     "Way",
     "accumulate",
     "along",
     "arrange",
+    "balance",
     "depart",
     "energies",
     "fit",
@@ -65,7 +70,6 @@ __all__ = [
     "inner",
     "ksvd",
     "move",
-    "path",
     "probe",
     "tangent",
     "travel",

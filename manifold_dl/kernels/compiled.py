@@ -24,12 +24,13 @@ from manifold_dl.kernels.packs import (
     subtract,
     width_of,
 )
-from manifold_dl.kernels.reference import PIVOT_RATIO, Fit, take
+from manifold_dl.kernels.reference import LEAST_ENERGY, PIVOT_RATIO, Fit, take
 
 __all__ = [
     "accumulate",
     "along",
     "arrange",
+    "balance",
     "depart",
     "energies",
     "fit",
@@ -83,6 +84,14 @@ def accumulate(rows, indptr, indices, codes, atoms):
 def energies(indices, codes, n_atoms):
     result = np.zeros(n_atoms)
     _energies(indices, codes, result)
+    return result
+
+
+def balance(rows, energy):
+    if rows.dtype not in (np.float64, np.float32):  # half or extended precision: NumPy can
+        return reference.balance(rows, energy)
+    result = np.empty(rows.shape, rows.dtype)
+    _balance(np.ascontiguousarray(rows), energy, LEAST_ENERGY, result)
     return result
 
 
@@ -192,6 +201,18 @@ def _accumulate(rows, indptr, indices, codes, atoms):
 def _energies(indices, codes, result):
     for a in range(len(indices)):
         result[indices[a]] += np.float64(codes[a]) * codes[a]
+
+
+@compiled
+def _balance(rows, energy, least, result):
+    mean = 0.0
+    for i in range(len(energy)):
+        mean += energy[i]
+    mean /= len(energy)
+    for i in range(len(energy)):
+        factor = rows.dtype.type(mean / max(energy[i], least * mean) if mean > 0 else 1.0)
+        for p in range(rows.shape[1]):
+            result[i, p] = factor * rows[i, p]
 
 
 @compiled

@@ -8,6 +8,9 @@ from numba.core import event
 # Sums may be reordered so that they vectorise, but NaN and infinity keep their meaning.
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
 
+# Part of every compiled function that calls it: that one alone is compiled.
+compiled_into_callers = njit(nogil=True, error_model="numpy", inline="always")
+
 # Sums in the order they are written in: where compiled code must find what Python does.
 compiled_to_the_letter = njit(nogil=True, cache=True, error_model="numpy")
 

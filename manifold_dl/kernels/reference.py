@@ -13,6 +13,8 @@ import numpy as np
 # A squared Cholesky pivot this much smaller than the largest sends a signal from the normal equations
 # to the singular value decomposition: at 1e-8 the normal equations have lost half of all digits.
 PIVOT_RATIO = 1e-8
+# Of the mean. Atoms that are hardly used get at most a thousand times the average step.
+LEAST_ENERGY = 1e-3
 
 
 class Fit(NamedTuple):
@@ -69,6 +71,14 @@ def accumulate(rows, indptr, indices, codes, atoms):
     """Add Σ x_i d_i over the support to every row, in place."""
     for columns, places in groups(indptr):
         rows[columns] += np.einsum("cs,csm->cm", codes[places], atoms[indices[places]])
+
+
+def balance(rows, energy):
+    """Divide every row by its energy, at least a thousandth of the mean, in which energy is measured."""
+    mean = np.mean(energy)
+    if not mean > 0:
+        return rows.copy()
+    return rows * (mean / np.maximum(energy, LEAST_ENERGY * mean)).astype(rows.dtype)[:, None]
 
 
 def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction, packs=None):

@@ -3,7 +3,6 @@
 import math
 import sys
 from contextlib import suppress
-from typing import NamedTuple
 
 import numpy as np
 from pymanopt.manifolds.manifold import RetrAsExpMixin
@@ -12,15 +11,6 @@ from .slopes import estimate_slopes
 
 # Far out or at a singularity there may be no point or no value: a place to keep away from, not an error.
 UNDEFINED = (ArithmeticError, np.linalg.LinAlgError)
-
-
-class Probes(NamedTuple):
-    """Every t asked for, with φ and φ′ there, 0 first; and which is the lowest."""
-
-    t: list
-    value: list
-    slope: list
-    lowest: int
 
 
 class Path:
@@ -35,23 +25,20 @@ class Path:
         self._value, self._point = f0, x
 
     def follow(self, searcher, t, rounding):
-        """Probe where the searcher's method wants, beginning at t."""
-        walk = getattr(self.restriction, "walk", None)
-        if walk is not None and searcher.whole is not None:
-            settings = searcher.max_probes, rounding, *searcher._settings()
-            found = walk(searcher.whole, searcher.uses_slopes, self.f0, self.df0, t, *settings)
-            if found is not None:
-                return Probes(*found)
-        return self._step_by_step(searcher, t, rounding)
+        """Probe where the searcher's method wants, beginning at t.
 
-    def end(self, probes):
-        """The lowest t and its point; 0 and x if the cost itself is not below f0 there."""
-        t = probes.t[probes.lowest]
-        if t > 0 and self.restriction is not None:
-            self._evaluate(t)
-            if not self._value < self.f0:
-                return 0.0, self.x
-        return t, self._point
+        Returns the lowest t and its point, 0 and x if the cost itself is not below f0 there; and the probes.
+        """
+        walk = None if searcher.whole is None else getattr(self.restriction, "walk", None)
+        found = None if walk is None else walk(searcher, self.f0, self.df0, t, rounding)
+        if found is not None:
+            t, point, value, probes = found
+        else:
+            t, probes = self._step_by_step(searcher, t, rounding)
+            if t > 0 and self.restriction is not None:
+                self._evaluate(t)
+            point, value = self._point, self._value
+        return (t, point, probes) if value < self.f0 else (0.0, self.x, probes)
 
     def _step_by_step(self, searcher, t, rounding):
         ts, values, slopes = [0.0], [self.f0], [self.df0]
@@ -67,7 +54,7 @@ class Path:
                 if not math.isfinite(slope):
                     guessed.append(len(ts) - 1)
                 estimate_slopes(ts, values, slopes, guessed)
-        return Probes(ts, values, slopes, lowest)
+        return ts[lowest], (ts, values)
 
     def _probe(self, t, with_slope):
         """φ at t, and φ′: NaN where it was not asked for, or nobody knows it."""
@@ -106,10 +93,10 @@ def rounding_of(value):
 
 
 def _travel(manifold, x, step):
+    if getattr(manifold, "exp_keeps_to_manifold", False):
+        return manifold.exp(x, step)
     if not isinstance(manifold, RetrAsExpMixin):  # its exp is the retraction, with a warning
         with suppress(NotImplementedError):  # Pymanopt's way to say that there is no exponential map
-            if getattr(manifold, "exp_keeps_to_manifold", False):
-                return manifold.exp(x, step)
             # Rounding takes exp off the manifold a little, and where the cost falls in that direction every
             # step doubles the little. A retraction by zero changes nothing but that.
             return manifold.retraction(manifold.exp(x, step), 0.0 * step)

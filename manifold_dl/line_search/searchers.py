@@ -58,8 +58,7 @@ class LineSearch:
             record(self, f0, df0, norm, None, 0.0)
             return 0.0, x
         path = Path(objective, manifold, x, d, f0, df0)
-        probes = path.follow(self, self._first_t(norm, manifold), rounding)
-        t, new_x = path.end(probes)
+        t, new_x, probes = path.follow(self, self._first_t(norm, manifold), rounding)
         record(self, f0, df0, norm, probes, t)
         self._memory = t or None
         return t * norm, new_x

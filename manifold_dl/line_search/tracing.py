@@ -65,5 +65,5 @@ def record(searcher, f0, slope, norm, probes, t):
     """Add a search to the records of the enclosing `trace` block, if there is one."""
     records = _records.get()
     if records is not None:
-        pairs = [] if probes is None else list(zip(map(float, probes.t), map(float, probes.value)))[1:]
+        pairs = [] if probes is None else [(float(t), float(value)) for t, value in zip(*probes)][1:]
         records.append(SearchRecord(type(searcher).__name__, f0, slope, norm, pairs, t))

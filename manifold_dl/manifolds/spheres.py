@@ -74,8 +74,8 @@ class Spheres(Oblique):
 
     def inner_product(self, point, tangent_vector_a, tangent_vector_b):
         """Sum over all entries of the product of two tangent vectors, as a float."""
-        if tangent_vector_a.flags.fnc:  # vdot reads rows first: transposing spares it a copy of both
-            return float(np.vdot(tangent_vector_a.T, tangent_vector_b.T))
+        if tangent_vector_a.strides == tangent_vector_b.strides:  # both in the order of memory: no copies
+            return float(tangent_vector_a.ravel(order="K").dot(tangent_vector_b.ravel(order="K")))
         return float(np.vdot(tangent_vector_a, tangent_vector_b))
 
     def norm(self, point, tangent_vector):
