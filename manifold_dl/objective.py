@@ -165,12 +165,12 @@ class Objective:
             state = State(atoms, atoms.tobytes(), value, codes)
             self._states = [state, *self._states[: self._wants_hessian]]
 
-    def land(self, atoms, value, gram, gradient, codes):
+    def land(self, atoms, value, gradient, gram, energies, codes):
         """A search ended at these atoms (rows that nobody else has), and made the pass over the signals."""
         self.counts.value += 1
         self.counts.factorisation += 1
         state = State(atoms, atoms.tobytes(), value)
-        state.gram, state.gradient = gram, gradient
+        state.gram, state.gradient, state.energies = gram, gradient, energies
         state.fits.append(kernels.Fit(value, gradient, codes, None, NOBODY, NOBODY))
         self._states = [state, *self._states[: self._wants_hessian]]
 
@@ -189,20 +189,21 @@ class Objective:
         """The `State` of a point: the work done there, from memory if it is one of the last points."""
         point = self._checked(point)
         # By value, not by identity: a caller may have changed the array in place.
-        key = point.tobytes("F")
-        for place, state in enumerate(self._states):
+        key, states = point.tobytes("F"), self._states
+        for state in states:
             if state.key == key:
                 if (with_gradient and state.gradient is None) or (with_factors and not state.has_factors):
-                    del self._states[place]  # it knows too little
+                    states.remove(state)  # it knows too little
                     break
-                if place:  # to the front: a trust region may be refused twice without losing its centre
-                    self._states.insert(0, self._states.pop(place))
+                if state is not states[0]:  # a trust region may be refused twice without losing its centre
+                    states.remove(state)
+                    states.insert(0, state)
                 return state
         # A trust region may come back to the point before; a line search does not, and its codes go now.
-        del self._states[self._wants_hessian :]
+        del states[self._wants_hessian :]
         state = State(aligned_copy(point.T), key)
         self._compute(state)
-        self._states.insert(0, state)
+        states.insert(0, state)
         return state
 
     def _compute(self, state):
@@ -242,7 +243,8 @@ class Objective:
         return np.concatenate([fit.codes for fit in state.fits] or [np.zeros(0, self.dtype)])
 
     def _checked(self, matrix):
-        matrix = np.asarray(matrix)
+        if type(matrix) is not np.ndarray:
+            matrix = np.asarray(matrix)
         if matrix.shape != self.shape:  # the kernels do not look, and would read beyond its end
             raise ValueError(f"the atoms form a matrix of shape {self.shape}, but {matrix.shape} was given.")
         return matrix if matrix.dtype == self.dtype else matrix.astype(self.dtype)
@@ -254,6 +256,11 @@ class Objective:
 
 class State:
     """The work done at one dictionary: by a pass over the signals, or by a search that ended there."""
+
+    __slots__ = (
+        "atoms", "codes", "energies", "fits", "gradient", "gradient_asked", "gram", "has_factors", "key",
+        "value",
+    )  # fmt: skip
 
     def __init__(self, atoms, key, value=0.0, codes=None):
         self.atoms, self.key, self.value = atoms, key, value

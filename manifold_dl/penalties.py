@@ -10,7 +10,7 @@ from manifold_dl.regularizers import Sum, differentiable
 
 
 class Penalties:
-    """Σ R(D) with its derivatives in the atoms I. False where there is no regularizer.
+    """Σ R(D) with its derivatives in the atoms I.
 
     Parameters
     ----------
@@ -25,9 +25,6 @@ class Penalties:
         self._sum = Sum(tuple(differentiable(regularizer) for regularizer in regularizers))
         self._whole, self._atoms, self._n_atoms = whole, atoms, n_atoms
         self._evaluated = []  # the regularizers at the points asked for last, newest first
-
-    def __bool__(self):
-        return bool(self._sum.terms)
 
     def value(self, point):
         return self._at(point).value

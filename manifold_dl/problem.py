@@ -185,8 +185,8 @@ class DictionaryProblem(pymanopt.Problem):
     ----------
     counts : Counts
         Evaluations of the value, the gradient, Hessian products and line-search probes.
-    penalties : Penalties
-        The regularizers, as functions of the atoms I.
+    penalties : Penalties or None
+        The regularizers, if there are any, as functions of the atoms I.
     record : list of Iterate
         Value, gradient norm, seconds since the first evaluation and evaluations, at every accepted point.
     scale : float
@@ -217,7 +217,10 @@ class DictionaryProblem(pymanopt.Problem):
         self.scale = scale
         self.part = part
         self._omega, self._whole = support, dictionary
-        self.penalties = penalties = Penalties(regularizers, self.dictionary, part.atoms, support.n_atoms)
+        penalties = None
+        if len(regularizers):
+            penalties = Penalties(regularizers, self.dictionary, part.atoms, support.n_atoms)
+        self.penalties = penalties
         self._books = books = Books()
 
         # The mean energy of a signal: thresholds then do not depend on the units of Y, and Pymanopt's default
@@ -247,7 +250,9 @@ class DictionaryProblem(pymanopt.Problem):
             return total / unit
 
         cost.scale = scale / unit  # what a line searcher measures a gradient against
-        if isinstance(manifold, Oblique):  # only there are geodesics great circles, column by column
+        # Only there are geodesics great circles, and a scaled column stays tangent to its own sphere.
+        self._by_columns = isinstance(manifold, Oblique)
+        if self._by_columns:
             cost.restrict = self.restrict
         super().__init__(
             manifold,
@@ -324,6 +329,4 @@ class DictionaryProblem(pymanopt.Problem):
         if self.penalties:
             energy = energy + self.penalties.curvatures(point) / 2
         scaled = kernels.balance(tangent.T, energy).T
-        if isinstance(self.manifold, Oblique):  # a scaled column stays tangent to its own sphere
-            return scaled
-        return self.manifold.projection(point, scaled)
+        return scaled if self._by_columns else self.manifold.projection(point, scaled)

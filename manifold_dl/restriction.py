@@ -12,7 +12,7 @@ import numpy as np
 from manifold_dl import kernels
 from manifold_dl.blocks import Total, gather, share_out
 from manifold_dl.kernels import reference
-from manifold_dl.kernels.memory import aligned
+from manifold_dl.kernels.memory import SMALL, aligned
 
 # φ(t) stands for the objective itself as long as no more than three digits cancel in it, and it differs from
 # φ(0) by more than nearly collinear atoms may cost of the others: a few 1e-7 where there is no ridge.
@@ -49,14 +49,13 @@ class Restriction:
     nearly exact and ‖y‖² − bᵀx would have lost them all.
     """
 
+    way = _room = _followed = None
+    _with_slope = False
+
     def __init__(self, objective, state, direction):
         self.objective, self.state, self.direction = objective, state, direction
         self.base = state.value
-        self.products, self.way = [], None
-        self._room = None
-        self._with_slope = False
-        self._probes = {}
-        self._followed = None
+        self.products, self._probes = [], {}
 
     def _set_out(self):
         """What every probe needs. A whole search in compiled code does this by itself."""
@@ -109,42 +108,44 @@ class Restriction:
     def walk(self, searcher, f0, df0, t, rounding, unit=1.0):
         """A whole search by one call of compiled code, in which φ is measured in units of `unit`.
 
-        Returns the lowest t, its point and the objective there, and every t asked for with φ; or None where
-        that cannot be, and the search has to come for every probe.
+        Returns the lowest t, its point and the objective there; every t asked for and φ, in the first rows of
+        an array, and how many they are. Or None where that cannot be, and the search has to come for probes.
         """
         objective, state = self.objective, self.state
         if not objective.walks:
             return None
         block, fit, atoms = objective.blocks[0], state.fits[0], state.atoms
-        believes, no_codes = objective.believes_searches, fit.codes[:0]
-        places, codes = aligned((2, *atoms.shape), atoms.dtype), np.empty_like(fit.codes)
-        rows = 0 if believes else len(atoms)
-        gram, gradient = np.empty((rows, rows)), aligned((rows, atoms.shape[1]), atoms.dtype)
+        (k, m), dtype, believes = atoms.shape, atoms.dtype, objective.believes_searches
+        # Where it lands: the atoms, for us and for others. One that is believed makes no pass over the signals
+        # there, and needs no room for what it would find.
+        rows, empty = 0 if believes else k, np.empty if atoms.nbytes < SMALL else aligned
+        landed, point, gradient = empty((k, m), dtype), empty((k, m), dtype), empty((rows, m), dtype)
+        gram, energy, codes = np.empty((rows, rows)), np.empty(rows), np.empty(len(block.indices), dtype)
         probes = np.empty((5, searcher.max_probes + 1))
         n, t, moved, gain, value, n_bad = searcher.whole(
-            (block.signals, block.indptr, *block.packs),
+            (*block.data, *block.packs),
             (atoms, state.gram, state.gradient, fit.codes),
             self.direction, objective.mu, kernels.LIMITS,
-            codes if believes and searcher.uses_slopes else no_codes,
-            (places, gram, gradient, codes),
+            codes if believes and searcher.uses_slopes else codes[:0],
+            (landed, point, gradient, gram, energy, codes),
             (f0, df0, searcher.uses_slopes, objective.constant, self.base, unit), probes, t, rounding, *searcher._settings(),
         )  # fmt: skip
         objective.counts.probe += abs(n)
         if n < 0:  # a signal without full rank, which is for the reference kernel: more will follow
             objective.walks = False
             return None
-        point, probes = places[1].T, probes[:2, : n + 1]
+        point = point.T
         if t == 0:
-            return t, point, f0, probes
+            return t, point, f0, (probes, n)
         if not believes and not n_bad:
-            objective.land(places[0], value, gram, gradient, codes)
-            return t, point, (objective.constant + value) / unit, probes
+            objective.land(landed, value, gradient, gram, energy, codes)
+            return t, point, (objective.constant + value) / unit, (probes, n)
         if believes:
             self._probes[t] = self._sum(moved, gain)
             if searcher.uses_slopes:
                 self._followed = Followed(float(probes[0, n]), codes, 0)
             self.arrive(t, point)
-        return t, point, objective.value(point) / unit, probes
+        return t, point, objective.value(point) / unit, (probes, n)
 
     def codes(self, t):
         """The optimal codes at t, in the order of the support. Those of the last slope are there already."""

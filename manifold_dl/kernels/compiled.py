@@ -10,7 +10,7 @@ import numpy as np
 
 from manifold_dl.kernels import reference
 from manifold_dl.kernels.compiled_geodesic import along, depart, inner, move, probe
-from manifold_dl.kernels.compiled_spheres import tangent, travel
+from manifold_dl.kernels.compiled_spheres import dot, tangent, travel
 from manifold_dl.kernels.compiling import compiled
 from manifold_dl.kernels.memory import aligned_zeros
 from manifold_dl.kernels.packs import (
@@ -32,6 +32,7 @@ __all__ = [
     "arrange",
     "balance",
     "depart",
+    "dot",
     "energies",
     "fit",
     "fit_fixed",

@@ -21,6 +21,14 @@ def travel(atoms, rows):
 
 
 @compiled
+def dot(a, b):
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@compiled
 def _tangent(atoms, rows, result):
     for i in range(len(rows)):
         along = 0.0

@@ -7,7 +7,7 @@ what `move` and `probe` do, `land` what `travel`, `inner` and `fit` do. Between 
 
 import numpy as np
 
-from manifold_dl.kernels.compiled import _fit
+from manifold_dl.kernels.compiled import _energies, _fit
 from manifold_dl.kernels.compiled_geodesic import (
     BLAS_STAYS_ALONE,
     _along,
@@ -26,7 +26,7 @@ LIMITS = PIVOT_RATIO, BLAS_STAYS_ALONE  # handed over, as the cache on disk woul
 @compiled_into_callers
 def set_out(block, fitted, direction, mu, limits, out):
     """The φ of one block of signals. The codes of the last slope go to `out`, if there is room in it."""
-    signals, indptr, order, first, place, factor_place, indices = block
+    signals, indptr, _, order, first, place, factor_place, indices = block
     atoms, gram, gradient, codes = fitted
     k, m = atoms.shape
     D, U, rates, crosses = np.empty((k, m)), np.empty((k, m)), np.empty((3, k)), np.empty((3, k, k))
@@ -67,26 +67,28 @@ def ask(phi, t, with_slope):
 
 @compiled_into_callers
 def land(block, fitted, direction, t, mu, limits, landing):
-    """The atoms at t, twice, and all that a fit finds there; the value, and how many signals it left out.
+    """Go to t, and find all that a fit finds there. Returns the value, and how many signals it left out.
 
-    Without room for a gradient there is no fit.
+    All goes into the arrays of `landing`. If there is no room for a gradient, there is no fit.
     """
-    signals, indptr, order, first, place, factor_place, indices = block
-    places, gram, gradient, codes = landing
-    atoms, point = places[0], places[1]
+    signals, indptr, entries, order, first, place, factor_place, indices = block
+    atoms, copy, gradient, gram, energy, codes = landing
     _travel(fitted[0], direction * direction.dtype.type(t), atoms)
     for i in range(len(atoms)):
         for p in range(atoms.shape[1]):
-            point[i, p] = atoms[i, p]
-    for i in range(len(gradient)):
-        for p in range(gradient.shape[1]):
-            gradient[i, p] = 0
+            copy[i, p] = atoms[i, p]
     if not len(gradient):
         return 0.0, 0
+    for i in range(len(atoms)):
+        energy[i] = 0.0
+        for p in range(atoms.shape[1]):
+            gradient[i, p] = 0
     wide = atoms.astype(np.float64)
     _inner(wide, wide, limits[1], gram)
     factors, bad = np.empty(0), np.zeros(len(signals), dtype=np.bool_)
-    return _fit(
+    value, n_bad = _fit(
         signals, indptr, atoms, gram, mu, limits[0], len(factors) > 0, order, first, place, factor_place, indices,
         codes, factors, gradient, bad,
     )  # fmt: skip
+    _energies(entries, codes, energy)
+    return value, n_bad

@@ -4,8 +4,6 @@ The kernels read rows of atoms in pieces of up to 64 bytes. Where every piece li
 a pass over the signals takes a seventh longer, and `np.empty` leaves that to chance.
 """
 
-import math
-
 import numpy as np
 
 LINE = 64
@@ -14,9 +12,10 @@ SMALL = 2**14  # bytes: what fits into the first cache is not worth the trouble
 
 def aligned(shape, dtype):
     """An empty array of this shape; from `SMALL` bytes on it begins a line of the cache."""
-    size = math.prod(shape) * dtype.itemsize
+    array = np.empty(shape, dtype)
+    size = array.nbytes
     if size < SMALL:
-        return np.empty(shape, dtype)
+        return array
     memory = np.empty(size + LINE, np.uint8)
     start = -memory.__array_interface__["data"][0] % LINE
     return memory[start : start + size].view(dtype).reshape(shape)

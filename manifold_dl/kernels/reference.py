@@ -112,6 +112,11 @@ def energies(indices, codes, n_atoms):
     return np.bincount(indices, weights=codes.astype(float) ** 2, minlength=n_atoms)
 
 
+def dot(a, b):
+    """The inner product of two vectors, as a float."""
+    return float(np.dot(a, b))
+
+
 def tangent(atoms, rows):
     """Take from every row its component along the atom: v − x (xᵀv)."""
     return rows - atoms * np.vecdot(atoms, rows)[:, None]

@@ -13,34 +13,34 @@ from .slopes import estimate_slopes
 UNDEFINED = (ArithmeticError, np.linalg.LinAlgError)
 
 
-class Path:
-    """φ(t) = f(exp(x, t d)); +∞ where that is not a finite number."""
+def follow(searcher, objective, manifold, x, d, f0, df0, t, rounding):
+    """Probe φ(t) = f(exp(x, t d)) where the searcher's method wants, beginning at t.
 
-    def __init__(self, objective, manifold, x, d, f0, df0):
+    Returns the lowest t and its point, 0 and x if the cost itself is not below f0 there; and the probes: every
+    t and every φ(t), 0 first, and how many there are after it.
+    """
+    restrict = getattr(objective, "restrict", None)
+    phi = None if restrict is None else restrict(x, d)
+    walk = None if searcher.whole is None else getattr(phi, "walk", None)
+    found = None if walk is None else walk(searcher, f0, df0, t, rounding)
+    if found is None:
+        found = Path(objective, manifold, x, d, f0, df0, phi).follow(searcher, t, rounding)
+    t, point, value, probes = found
+    return (t, point, probes) if value < f0 else (0.0, x, probes)
+
+
+class Path:
+    """φ, probe by probe; +∞ where that is not a finite number."""
+
+    def __init__(self, objective, manifold, x, d, f0, df0, restriction):
         self.objective, self.manifold, self.x, self.d = objective, manifold, x, d
-        self.f0, self.df0 = f0, df0
-        restrict = getattr(objective, "restrict", None)
-        self.restriction = None if restrict is None else restrict(x, d)
+        self.f0, self.df0, self.restriction = f0, df0, restriction
         # The lowest point made so far: the very array that was evaluated, as caches know it by its identity.
         self._value, self._point = f0, x
 
+    @np.errstate(all="ignore")  # costs may overflow far out: an answer, +∞, and no accident
     def follow(self, searcher, t, rounding):
-        """Probe where the searcher's method wants, beginning at t.
-
-        Returns the lowest t and its point, 0 and x if the cost itself is not below f0 there; and the probes.
-        """
-        walk = None if searcher.whole is None else getattr(self.restriction, "walk", None)
-        found = None if walk is None else walk(searcher, self.f0, self.df0, t, rounding)
-        if found is not None:
-            t, point, value, probes = found
-        else:
-            t, probes = self._step_by_step(searcher, t, rounding)
-            if t > 0 and self.restriction is not None:
-                self._evaluate(t)
-            point, value = self._point, self._value
-        return (t, point, probes) if value < self.f0 else (0.0, self.x, probes)
-
-    def _step_by_step(self, searcher, t, rounding):
+        """The lowest t, its point, the cost there, and the probes."""
         ts, values, slopes = [0.0], [self.f0], [self.df0]
         guessed, lowest = [], 0
         for t in searcher.method(ts, values, slopes, t, rounding, *searcher._settings()):
@@ -54,7 +54,9 @@ class Path:
                 if not math.isfinite(slope):
                     guessed.append(len(ts) - 1)
                 estimate_slopes(ts, values, slopes, guessed)
-        return ts[lowest], (ts, values)
+        if lowest and self.restriction is not None:
+            self._evaluate(ts[lowest])
+        return ts[lowest], self._point, self._value, ((ts, values), len(ts) - 1)
 
     def _probe(self, t, with_slope):
         """φ at t, and φ′: NaN where it was not asked for, or nobody knows it."""

@@ -3,17 +3,18 @@
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from .cubic import cubic_search
 from .golden import GOLDEN, golden_section
-from .path import Path, rounding_of
+from .path import follow, rounding_of
 from .tracing import record
 
 try:
     from .whole import whole_cubic_search, whole_golden_section
 except ImportError:  # no Numba on this platform
     whole_cubic_search = whole_golden_section = None
+
+
+NO_PROBES = ((), ()), 0
 
 
 class LineSearch:
@@ -27,7 +28,6 @@ class LineSearch:
     method = whole = None
     uses_slopes = False  # whether the method looks at φ′ of every probe
 
-    @np.errstate(all="ignore")  # costs may overflow far out: an answer, +∞, and no accident
     def search(self, objective, manifold, x, d, f0, df0):
         """Minimise the objective along the geodesic that leaves `x` in the direction `d`.
 
@@ -55,10 +55,10 @@ class LineSearch:
         descends = abs(f0) < math.inf and -math.inf < df0 < 0 < norm < math.inf and 1 / norm < math.inf
         scale = getattr(objective, "scale", None)
         if not descends or self._is_flat(-df0 / norm, abs(f0) if scale is None else scale):
-            record(self, f0, df0, norm, None, 0.0)
+            record(self, f0, df0, norm, NO_PROBES, 0.0)
             return 0.0, x
-        path = Path(objective, manifold, x, d, f0, df0)
-        t, new_x, probes = path.follow(self, self._first_t(norm, manifold), rounding)
+        begin = self._first_t(norm, manifold)
+        t, new_x, probes = follow(self, objective, manifold, x, d, f0, df0, begin, rounding)
         record(self, f0, df0, norm, probes, t)
         self._memory = t or None
         return t * norm, new_x
@@ -123,7 +123,7 @@ class GoldenSection(LineSearch):
             raise ValueError(f"max_probes={self.max_probes}: t2, t3 and t4 already make three probes.")
 
     def _settings(self):
-        return (float(self.width),)
+        return (self.width,)
 
     def _is_flat(self, slope, scale):
         return slope <= self.g_min * scale
@@ -198,7 +198,7 @@ class GeodesicSearch(LineSearch):
             raise ValueError(f"max_probes={self.max_probes}: a search needs at least one probe.")
 
     def _settings(self):
-        return float(self.sufficient_decrease), float(self.curvature)
+        return self.sufficient_decrease, self.curvature
 
     def _first_t(self, norm, manifold):
         if self._memory is not None:

@@ -62,8 +62,12 @@ def trace():
 
 
 def record(searcher, f0, slope, norm, probes, t):
-    """Add a search to the records of the enclosing `trace` block, if there is one."""
+    """Add a search to the records of the enclosing `trace` block, if there is one.
+
+    `probes` are every t and every φ(t), beginning with those of 0, and how many there are after it.
+    """
     records = _records.get()
     if records is not None:
-        pairs = [] if probes is None else [(float(t), float(value)) for t, value in zip(*probes)][1:]
+        (ts, values, *_), n = probes
+        pairs = [(float(ts[i]), float(values[i])) for i in range(1, n + 1)]
         records.append(SearchRecord(type(searcher).__name__, f0, slope, norm, pairs, t))

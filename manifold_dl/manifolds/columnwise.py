@@ -30,9 +30,12 @@ def by_rows(kernel, point, vector):
     """Let a kernel, which wants atoms in contiguous rows, work on an m×k point and vector."""
     if vector.shape != point.shape:  # kernels do not look, and would read beyond its end
         vector = np.broadcast_to(vector, point.shape)
-    dtype = point.dtype if point.dtype.kind == "f" else np.dtype(float)
-    if dtype not in (np.float64, np.float32):  # half or extended precision: NumPy can
-        kernel = getattr(reference, kernel.__name__)
+    dtype = point.dtype
+    if dtype != np.float64 and dtype != np.float32:
+        if dtype.kind == "f":  # half or extended precision: NumPy can
+            kernel = getattr(reference, kernel.__name__)
+        else:
+            dtype = np.dtype(float)
     atoms = np.ascontiguousarray(point.T, dtype=dtype)
     rows = np.ascontiguousarray(vector.T, dtype=dtype)
     return kernel(atoms, rows).T

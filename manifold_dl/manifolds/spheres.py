@@ -17,6 +17,8 @@ from manifold_dl.manifolds.columnwise import (
     unit_columns,
 )
 
+DOUBLE = np.dtype(float)
+
 
 class Spheres(Oblique):
     """Dictionaries whose k atoms are unit vectors: a product of k unit spheres in R^m.
@@ -74,14 +76,16 @@ class Spheres(Oblique):
 
     def inner_product(self, point, tangent_vector_a, tangent_vector_b):
         """Sum over all entries of the product of two tangent vectors, as a float."""
-        if tangent_vector_a.strides == tangent_vector_b.strides:  # both in the order of memory: no copies
-            return float(tangent_vector_a.ravel(order="K").dot(tangent_vector_b.ravel(order="K")))
+        a, b = tangent_vector_a, tangent_vector_b
+        if a.dtype is DOUBLE and a.strides == b.strides:  # each in the order of its memory: no copies
+            return kernels.dot(a.ravel("K"), b.ravel("K"))
         return float(np.vdot(tangent_vector_a, tangent_vector_b))
 
     def norm(self, point, tangent_vector):
         """Frobenius norm of a tangent vector, as a float."""
-        entries = tangent_vector.ravel(order="K")
-        return math.sqrt(entries.dot(entries))
+        entries = tangent_vector.ravel("K")
+        square = kernels.dot(entries, entries) if entries.dtype is DOUBLE else entries.dot(entries)
+        return math.sqrt(square)
 
     def dist(self, point_a, point_b):
         """Geodesic distance: the root of the sum of the squared angles between corresponding atoms."""
