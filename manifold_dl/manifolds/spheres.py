@@ -77,14 +77,14 @@ class Spheres(Oblique):
     def inner_product(self, point, tangent_vector_a, tangent_vector_b):
         """Sum over all entries of the product of two tangent vectors, as a float."""
         a, b = tangent_vector_a, tangent_vector_b
-        if a.dtype is DOUBLE and a.strides == b.strides:  # each in the order of its memory: no copies
+        if a.dtype == DOUBLE and a.strides == b.strides:  # each in the order of its memory: no copies
             return kernels.dot(a.ravel("K"), b.ravel("K"))
         return float(np.vdot(tangent_vector_a, tangent_vector_b))
 
     def norm(self, point, tangent_vector):
         """Frobenius norm of a tangent vector, as a float."""
         entries = tangent_vector.ravel("K")
-        square = kernels.dot(entries, entries) if entries.dtype is DOUBLE else entries.dot(entries)
+        square = kernels.dot(entries, entries) if entries.dtype == DOUBLE else entries.dot(entries)
         return math.sqrt(square)
 
     def dist(self, point_a, point_b):
