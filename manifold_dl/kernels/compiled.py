@@ -17,6 +17,7 @@ from manifold_dl.kernels.packs import (
     LANES,
     arrange,
     backward,
+    diagonal_of,
     dots,
     factorise,
     forward,
@@ -118,9 +119,9 @@ def _fit(
     m = signals.shape[1]
     scratch = np.empty(0 if keep else longest(factor_place))
     g_all, entry, top = np.zeros(longest(place)), np.empty(LANES), np.empty(LANES)
-    broken = np.zeros(LANES, dtype=np.bool_)
+    slot, broken = np.empty(LANES, dtype=np.int64), np.zeros(LANES, dtype=np.bool_)
     r = np.empty((1, m), dtype=signals.dtype)
-    diagonal = np.diag(gram).copy()
+    diagonal = diagonal_of(gram)
     value, n_bad = 0.0, 0
     if len(order) < len(signals):  # the others use no atom
         for j in range(len(signals)):
@@ -138,7 +139,7 @@ def _fit(
         L = L.reshape(s * (s + 1) // 2, width)
         for w in range(n):
             dots(atoms, atom, w, signals, order[first[pack] + w], g)
-        any_broken = factorise(gram, diagonal, atom, mu, ratio, False, g, g, L, entry, top, broken)
+        any_broken = factorise(gram, diagonal, atom, mu, ratio, False, g, g, L, entry, top, slot, broken)
         forward(L, g)
         backward(L, g)
         for w in range(n):

@@ -16,6 +16,7 @@ from manifold_dl.kernels.packs import (
     Packs,
     arrange,
     backward,
+    diagonal_of,
     dots,
     factorise,
     forward,
@@ -213,8 +214,9 @@ def _move(
     k = len(angles)
     lag = np.empty(k)
     for i in range(k):
-        cosine[i], sine[i] = np.cos(angles[i] * t), np.sin(angles[i] * t)
-        lag[i] = 2.0 * np.sin(angles[i] * t / 2) ** 2
+        by_sine, by_cosine = np.sin(angles[i] * t / 2), np.cos(angles[i] * t / 2)  # of half the angle
+        lag[i] = 2.0 * by_sine * by_sine
+        cosine[i], sine[i] = 1.0 - lag[i], 2.0 * by_sine * by_cosine
     value, slope = 0.0, 0.0
     for i in range(k):
         ci, si, li, wi = cosine[i], sine[i], lag[i], angles[i]
@@ -254,13 +256,14 @@ def _probe(
     indptr, order, first, place, factor_place, indices, codes, at_atoms, at_directions,
     mu, ratio, gram, gram_rate, cosine, sine, angles, with_slope, bad, out,
 ):  # fmt: skip
-    """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −‖L⁻¹g‖²."""
+    """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −hᵀΔ⁻¹h with h = L⁻¹g."""
     L_all, g_all = np.empty(longest(factor_place)), np.empty(longest(place))
-    rate_all, turn_all = np.empty(longest(place)), np.empty(longest(place))
-    entry, top, broken = np.empty(LANES), np.empty(LANES), np.zeros(LANES, dtype=np.bool_)
+    rate_all, turn_all = np.empty(len(g_all)), np.empty(len(g_all))
+    entry, top = np.empty(LANES), np.empty(LANES)
+    slot, broken = np.empty(LANES, dtype=np.int64), np.zeros(LANES, dtype=np.bool_)
     gains, slopes = np.zeros(LANES), np.zeros(LANES)
     dG, k = gram_rate.ravel(), len(gram)
-    diagonal = np.diag(gram).copy()
+    diagonal = diagonal_of(gram)
     n_bad = 0
     for pack in range(len(first) - 1):
         begin, end, n = place[pack], place[pack + 1], first[pack + 1] - first[pack]
@@ -280,7 +283,7 @@ def _probe(
             else:
                 for w in range(width):
                     g[a, w] = cosine[atom[a, w]] * by[a, w] + sine[atom[a, w]] * bu[a, w]
-        if factorise(gram, diagonal, atom, mu, ratio, True, x0, g, L, entry, top, broken):
+        if factorise(gram, diagonal, atom, mu, ratio, True, x0, g, L, entry, top, slot, broken):
             for w in range(width):  # left to the reference: nothing here may come of them
                 if broken[w]:
                     broken[w] = False
@@ -294,7 +297,7 @@ def _probe(
         forward(L, g)
         for a in range(s):
             for w in range(width):
-                gains[w] -= g[a, w] * g[a, w]
+                gains[w] -= g[a, w] * g[a, w] * L[a * (a + 1) // 2 + a, w]
         if with_slope:
             backward(L, g)
             for a in range(s):

@@ -96,10 +96,22 @@ def _deal(indptr, indices, signals, first, place, packed):
 
 
 @compiled
-def factorise(gram, diagonal, atom, mu, ratio, deduct, x, g, L, entry, top, broken):
-    """Cholesky factors of M = G + μI in every lane, with 1/L_aa on their diagonals.
+def diagonal_of(gram):
+    """The squared norms of the atoms; nothing if all are 1 up to rounding, which spares a look at each."""
+    k, unit = len(gram), True
+    diagonal = np.empty(k)
+    for i in range(k):
+        diagonal[i] = gram[i, i]
+        unit = unit and abs(gram[i, i] - 1.0) < 1e-14
+    return diagonal[: 0 if unit else k]
 
-    With `deduct`, g becomes g − M x on the way. Returns whether any lane broke down; `broken` tells which.
+
+@compiled
+def factorise(gram, diagonal, atom, mu, ratio, deduct, x, g, L, entry, top, slot, broken):
+    """Cholesky's factors of M = G + μI = L Δ Lᵀ in every lane: L below its unit diagonal, and on it Δ⁻¹.
+
+    Without roots, which take as long as all else. With `deduct`, g becomes g − M x on the way. Returns whether
+    any lane broke down; `broken` tells which.
     """
     G, k, (s, width) = gram.ravel(), len(gram), atom.shape
     any_broken = False
@@ -107,10 +119,12 @@ def factorise(gram, diagonal, atom, mu, ratio, deduct, x, g, L, entry, top, brok
         top[w] = 0.0
     for a in range(s):
         row = a * (a + 1) // 2
+        for w in range(width):
+            slot[w] = k * atom[a, w]
         for b in range(a):
             other = b * (b + 1) // 2
             for w in range(width):
-                entry[w] = G[k * atom[a, w] + atom[b, w]]
+                entry[w] = G[slot[w] + atom[b, w]]
             if deduct:
                 for w in range(width):
                     g[a, w] -= entry[w] * x[b, w]
@@ -119,16 +133,24 @@ def factorise(gram, diagonal, atom, mu, ratio, deduct, x, g, L, entry, top, brok
                 for w in range(width):
                     entry[w] -= L[row + l, w] * L[other + l, w]
             for w in range(width):
-                L[row + b, w] = entry[w] * L[other + b, w]
+                L[row + b, w] = entry[w]  # L Δ, until the row is complete
+        if len(diagonal):
+            for w in range(width):
+                entry[w] = diagonal[atom[a, w]] + mu
+        else:
+            for w in range(width):
+                entry[w] = 1.0 + mu
         for w in range(width):
-            entry[w] = diagonal[atom[a, w]] + mu
             top[w] = max(top[w], entry[w])
         if deduct:
             for w in range(width):
                 g[a, w] -= entry[w] * x[a, w]
         for l in range(a):
+            pivot = l * (l + 1) // 2 + l
             for w in range(width):
-                entry[w] -= L[row + l, w] * L[row + l, w]
+                scaled = L[row + l, w] * L[pivot, w]
+                entry[w] -= L[row + l, w] * scaled
+                L[row + l, w] = scaled
         n_broken = 0
         for w in range(width):
             n_broken += 0 if entry[w] > ratio * top[w] else 1
@@ -139,7 +161,7 @@ def factorise(gram, diagonal, atom, mu, ratio, deduct, x, g, L, entry, top, brok
                     entry[w] = 1.0
                     broken[w] = True
         for w in range(width):
-            L[row + a, w] = 1.0 / np.sqrt(entry[w])
+            L[row + a, w] = 1.0 / entry[w]
     return any_broken
 
 
@@ -147,26 +169,24 @@ def factorise(gram, diagonal, atom, mu, ratio, deduct, x, g, L, entry, top, brok
 def forward(L, g):
     """g becomes L⁻¹g, lane by lane."""
     s, width = g.shape
-    for a in range(s):
+    for a in range(1, s):
         row = a * (a + 1) // 2
         for l in range(a):
             for w in range(width):
                 g[a, w] -= L[row + l, w] * g[l, w]
-        for w in range(width):
-            g[a, w] *= L[row + a, w]
 
 
 @compiled
 def backward(L, g):
-    """g becomes L⁻ᵀg, lane by lane."""
+    """g becomes L⁻ᵀΔ⁻¹g, lane by lane."""
     s, width = g.shape
     for a in range(s - 1, -1, -1):
+        for w in range(width):
+            g[a, w] *= L[a * (a + 1) // 2 + a, w]
         for l in range(a + 1, s):
             below = l * (l + 1) // 2 + a
             for w in range(width):
                 g[a, w] -= L[below, w] * g[l, w]
-        for w in range(width):
-            g[a, w] *= L[a * (a + 1) // 2 + a, w]
 
 
 # A view of one row costs two atomic additions, to count who looks at it: for short rows as much as the work
