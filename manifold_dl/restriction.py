@@ -83,7 +83,8 @@ class Restriction:
             energy = energy.like(grams[0])
         else:
             energy = objective.fixed_energy.astype(float)
-        self.way = kernels.Way(atoms, units, angles, grams, energy, rates)
+        ascending = all(getattr(block.packs, "ascending", False) for block in objective.blocks)
+        self.way = kernels.Way(atoms, units, angles, grams, energy, rates, ascending)
 
     def __call__(self, t):
         return self.objective.constant + self._at(float(t), self._with_slope).value

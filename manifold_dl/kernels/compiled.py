@@ -58,7 +58,7 @@ def fit(signals, indptr, indices, atoms, gram, mu, keep_factors=True, packs=None
     bad = np.zeros(len(signals), np.bool_)
     # The ratio is an argument, because Numba's cache on disk would not notice a change of the constant.
     value, n_bad = _fit(
-        signals, indptr, atoms, gram, mu, PIVOT_RATIO, keep_factors, *packs,
+        signals, indptr, atoms, gram, mu, PIVOT_RATIO, keep_factors, *packs[:-1],
         codes, factors, gradient, bad,
     )  # fmt: skip
     if not n_bad:
@@ -90,7 +90,7 @@ def energies(indices, codes, n_atoms):
 
 
 def balance(rows, energy):
-    if rows.dtype not in (np.float64, np.float32):  # half or extended precision: NumPy can
+    if rows.dtype != np.float64 and rows.dtype != np.float32:  # half or extended precision: NumPy can
         return reference.balance(rows, energy)
     result = np.empty(rows.shape, rows.dtype)
     _balance(np.ascontiguousarray(rows), energy, LEAST_ENERGY, result)
@@ -106,7 +106,7 @@ def hessian(signals, indptr, indices, atoms, cross, mu, fitted, direction, packs
         slot[fitted.deficient] = np.arange(len(fitted.deficient))
     _hessian(
         signals, indptr, atoms, direction, cross, fitted.codes, fitted.factors, slot, fitted.inverses,
-        *packs, product,
+        *packs[:-1], product,
     )  # fmt: skip
     return product
 
@@ -139,7 +139,7 @@ def _fit(
         L = L.reshape(s * (s + 1) // 2, width)
         for w in range(n):
             dots(atoms, atom, w, signals, order[first[pack] + w], g)
-        any_broken = factorise(gram, diagonal, atom, mu, ratio, False, g, g, L, entry, top, slot, broken)
+        any_broken = factorise(gram, diagonal, atom, mu, ratio, g[:0], g, L, entry, top, slot, broken)
         forward(L, g)
         backward(L, g)
         for w in range(n):

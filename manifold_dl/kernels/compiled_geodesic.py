@@ -60,7 +60,7 @@ def along(signals, indptr, indices, atoms, gram, mu, codes, directions, packs=No
     packs = packs or arrange(indptr, indices)
     packed = np.empty((3, len(packs.indices)), dtype=codes.dtype)
     energy = np.zeros((len(atoms), len(atoms)))
-    _along(signals, indptr, gram, float(mu), codes, directions, *packs, *packed, energy)
+    _along(signals, indptr, gram, float(mu), codes, directions, *packs[:-1], *packed, energy)
     return Products(*packed, packs), energy
 
 
@@ -77,7 +77,7 @@ class Moved(NamedTuple):
 def move(way, t, with_slope=True, room=None):
     k = len(way.angles)
     room = room or (np.empty((k, k)), np.empty((k, k)), np.empty(k), np.empty(k))
-    value, slope = _move(*way.grams, way.energy, *way.rates, way.angles, t, with_slope, *room)
+    value, slope = _move(*way.grams, way.energy, *way.rates, way.angles, t, with_slope, way.ascending, *room)
     return Moved(value, slope, way, t, room)
 
 
@@ -86,7 +86,7 @@ def probe(signals, indptr, indices, products, mu, moved, with_slope=True, codes=
     bad = np.zeros(len(packs.signals), dtype=np.bool_)
     out = products.codes[:0] if codes is None else codes
     gain, slope, n_bad = _probe(
-        indptr, *packs, *products[:3], float(mu), PIVOT_RATIO, *moved.room, moved.way.angles,
+        indptr, *packs[:-1], *products[:3], float(mu), PIVOT_RATIO, *moved.room, moved.way.angles,
         with_slope or codes is not None, bad, out,
     )  # fmt: skip
     if n_bad:
@@ -209,7 +209,7 @@ def _along(
 
 @compiled
 def _move(
-    DD, DU, UD, UU, energy, at_atoms, at_directions, angles, t, with_slope, gram, gram_rate, cosine, sine
+    DD, DU, UD, UU, energy, at_atoms, at_directions, angles, t, with_slope, half, gram, gram_rate, cosine, sine
 ):  # fmt: skip
     k = len(angles)
     lag = np.empty(k)
@@ -245,9 +245,10 @@ def _move(
             turn = lag_rate * (li * DD[i, i] - si * DU[i, i]) - sine_rate * (li * DU[i, i] - si * UU[i, i])
             slope += 2 * kept_rate - 2 * energy[i, i] * turn
             slope += sine_rate * at_directions[i] - lag_rate * at_atoms[i]
-    mirror(gram)
-    if with_slope:
-        mirror(gram_rate)
+    if not half:
+        mirror(gram)
+        if with_slope:
+            mirror(gram_rate)
     return value, slope
 
 
@@ -257,11 +258,10 @@ def _probe(
     mu, ratio, gram, gram_rate, cosine, sine, angles, with_slope, bad, out,
 ):  # fmt: skip
     """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −hᵀΔ⁻¹h with h = L⁻¹g."""
-    L_all, g_all = np.empty(longest(factor_place)), np.empty(longest(place))
-    rate_all, turn_all = np.empty(len(g_all)), np.empty(len(g_all))
-    entry, top = np.empty(LANES), np.empty(LANES)
+    L_all, rows, lanes = np.empty(longest(factor_place)), np.empty((3, longest(place))), np.zeros((4, LANES))
+    g_all, rate_all, turn_all = rows[0], rows[1], rows[2]
+    entry, top, gains, slopes = lanes[0], lanes[1], lanes[2], lanes[3]
     slot, broken = np.empty(LANES, dtype=np.int64), np.zeros(LANES, dtype=np.bool_)
-    gains, slopes = np.zeros(LANES), np.zeros(LANES)
     dG, k = gram_rate.ravel(), len(gram)
     diagonal = diagonal_of(gram)
     n_bad = 0
@@ -283,7 +283,7 @@ def _probe(
             else:
                 for w in range(width):
                     g[a, w] = cosine[atom[a, w]] * by[a, w] + sine[atom[a, w]] * bu[a, w]
-        if factorise(gram, diagonal, atom, mu, ratio, True, x0, g, L, entry, top, slot, broken):
+        if factorise(gram, diagonal, atom, mu, ratio, x0, g, L, entry, top, slot, broken):
             for w in range(width):  # left to the reference: nothing here may come of them
                 if broken[w]:
                     broken[w] = False

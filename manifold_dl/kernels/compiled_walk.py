@@ -26,7 +26,7 @@ LIMITS = PIVOT_RATIO, BLAS_STAYS_ALONE  # handed over, as the cache on disk woul
 @compiled_into_callers
 def set_out(block, fitted, direction, mu, limits, out):
     """The φ of one block of signals. The codes of the last slope go to `out`, if there is room in it."""
-    signals, indptr, _, order, first, place, factor_place, indices = block
+    signals, indptr, _, order, first, place, factor_place, indices, ascending = block
     atoms, gram, gradient, codes = fitted
     k, m = atoms.shape
     D, U, rates, crosses = np.empty((k, m)), np.empty((k, m)), np.empty((3, k)), np.empty((3, k, k))
@@ -40,7 +40,8 @@ def set_out(block, fitted, direction, mu, limits, out):
         order, first, place, factor_place, indices, packed[0], packed[1], packed[2], energy,
     )  # fmt: skip
     packs = indptr, order, first, place, factor_place, indices, packed, out
-    return packs, (gram, crosses, energy, rates), (np.empty((2, k, k)), np.empty((2, k))), (mu, limits[0])
+    room = np.empty((2, k, k)), np.empty((2, k))
+    return packs, (gram, crosses, energy, rates), room, (mu, limits[0], ascending)
 
 
 @compiled_into_callers
@@ -52,10 +53,10 @@ def ask(phi, t, with_slope):
     indptr, order, first, place, factor_place, indices, packed, out = phi[0]
     gram, crosses, energy, rates = phi[1]
     grams, turns = phi[2]
-    mu, ratio = phi[3]
+    mu, ratio, ascending = phi[3]
     moved, slope = _move(
         gram, crosses[0], crosses[1], crosses[2], energy, rates[1], rates[2], rates[0], t, with_slope,
-        grams[0], grams[1], turns[0], turns[1],
+        ascending, grams[0], grams[1], turns[0], turns[1],
     )  # fmt: skip
     bad = np.zeros(len(order), dtype=np.bool_)
     gain, gain_slope, n_bad = _probe(
@@ -71,7 +72,7 @@ def land(block, fitted, direction, t, mu, limits, landing):
 
     All goes into the arrays of `landing`. If there is no room for a gradient, there is no fit.
     """
-    signals, indptr, entries, order, first, place, factor_place, indices = block
+    signals, indptr, entries, order, first, place, factor_place, indices, _ = block
     atoms, copy, gradient, gram, energy, codes = landing
     _travel(fitted[0], direction * direction.dtype.type(t), atoms)
     for i in range(len(atoms)):

@@ -30,6 +30,7 @@ class Packs(NamedTuple):
     place: np.ndarray
     factor_place: np.ndarray
     indices: np.ndarray
+    ascending: bool  # whether all signals name their atoms in that order: then no entry above the diagonal is read
 
     @property
     def widths(self):
@@ -45,8 +46,8 @@ def arrange(indptr, indices):
     n_packs, n_used = _arrange(indptr, largest, signals, *places)
     first, place, factor_place = places[:, : n_packs + 1]
     packed = np.empty(place[-1], dtype=np.int32)
-    _deal(indptr, indices, signals, first, place, packed)
-    return Packs(signals[:n_used], first, place, factor_place, packed)
+    ascending = _deal(indptr, indices, signals, first, place, packed)
+    return Packs(signals[:n_used], first, place, factor_place, packed, ascending)
 
 
 @compiled
@@ -85,6 +86,7 @@ def longest(places):
 
 @compiled
 def _deal(indptr, indices, signals, first, place, packed):
+    ascending = True
     for pack in range(len(first) - 1):
         width = width_of(first[pack + 1] - first[pack])
         s = (place[pack + 1] - place[pack]) // width
@@ -93,6 +95,8 @@ def _deal(indptr, indices, signals, first, place, packed):
             begin = indptr[signals[rank if rank < first[pack + 1] else first[pack]]]
             for a in range(s):
                 packed[place[pack] + a * width + w] = indices[begin + a]
+                ascending &= a == 0 or indices[begin + a] > indices[begin + a - 1]
+    return ascending
 
 
 @compiled
@@ -107,14 +111,14 @@ def diagonal_of(gram):
 
 
 @compiled
-def factorise(gram, diagonal, atom, mu, ratio, deduct, x, g, L, entry, top, slot, broken):
+def factorise(gram, diagonal, atom, mu, ratio, x, g, L, entry, top, slot, broken):
     """Cholesky's factors of M = G + μI = L Δ Lᵀ in every lane: L below its unit diagonal, and on it Δ⁻¹.
 
-    Without roots, which take as long as all else. With `deduct`, g becomes g − M x on the way. Returns whether
-    any lane broke down; `broken` tells which.
+    Without roots, which take their time. If there is an x, g becomes g − M x on the way. Returns whether any
+    lane broke down; `broken` tells which.
     """
     G, k, (s, width) = gram.ravel(), len(gram), atom.shape
-    any_broken = False
+    any_broken, deduct = False, len(x) > 0
     for w in range(width):
         top[w] = 0.0
     for a in range(s):

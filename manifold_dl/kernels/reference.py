@@ -181,6 +181,7 @@ class Way(NamedTuple):
     grams: tuple  # DᵀD, DᵀU, UᵀD and UᵀU
     energy: np.ndarray  # k×k: X₀X₀ᵀ
     rates: tuple  # k each: ⟨∇f, D⟩ and ⟨∇f, U⟩, atom by atom
+    ascending: bool = False  # whether compiled kernels may leave out the part of DᵀD above its diagonal
 
 
 class Moved(NamedTuple):

@@ -24,7 +24,9 @@ def follow(searcher, objective, manifold, x, d, f0, df0, t, rounding):
     walk = None if searcher.whole is None else getattr(phi, "walk", None)
     found = None if walk is None else walk(searcher, f0, df0, t, rounding)
     if found is None:
-        found = Path(objective, manifold, x, d, f0, df0, phi).follow(searcher, t, rounding)
+        path = Path(objective, manifold, x, d, f0, df0, phi)
+        phi = walk = None  # the path lets go of it before the last evaluation, which may need its memory
+        found = path.follow(searcher, t, rounding)
     t, point, value, probes = found
     return (t, point, probes) if value < f0 else (0.0, x, probes)
 
@@ -77,7 +79,7 @@ class Path:
             point = _travel(self.manifold, self.x, t * self.d)
             if hasattr(self.restriction, "arrive"):  # what it knows, the objective need not find again
                 self.restriction.arrive(t, point)
-            self.restriction = None  # the evaluation may need its memory
+            self.restriction = None
             value = _number(self.objective(point))
         except UNDEFINED:
             return math.inf

@@ -6,6 +6,8 @@ import numpy as np
 
 from manifold_dl.kernels import reference
 
+DOUBLE = np.dtype(float)
+
 
 def as_shape(m, k):
     """The shape of a dictionary as Python integers; a sentence where there is none."""
@@ -30,15 +32,12 @@ def by_rows(kernel, point, vector):
     """Let a kernel, which wants atoms in contiguous rows, work on an m×k point and vector."""
     if vector.shape != point.shape:  # kernels do not look, and would read beyond its end
         vector = np.broadcast_to(vector, point.shape)
-    dtype = point.dtype
-    if dtype != np.float64 and dtype != np.float32:
-        if dtype.kind == "f":  # half or extended precision: NumPy can
+    if point.dtype != DOUBLE or vector.dtype != DOUBLE:
+        dtype = point.dtype if point.dtype.kind == "f" else DOUBLE
+        if dtype not in (np.float64, np.float32):  # half or extended precision: NumPy can
             kernel = getattr(reference, kernel.__name__)
-        else:
-            dtype = np.dtype(float)
-    atoms = np.ascontiguousarray(point.T, dtype=dtype)
-    rows = np.ascontiguousarray(vector.T, dtype=dtype)
-    return kernel(atoms, rows).T
+        point, vector = point.astype(dtype, copy=False), vector.astype(dtype, copy=False)
+    return kernel(np.ascontiguousarray(point.T), np.ascontiguousarray(vector.T)).T
 
 
 def norms(a):

@@ -7,6 +7,7 @@ from pymanopt.manifolds import Oblique
 
 from manifold_dl import kernels
 from manifold_dl.manifolds.columnwise import (
+    DOUBLE,
     as_shape,
     by_rows,
     dots,
@@ -16,9 +17,6 @@ from manifold_dl.manifolds.columnwise import (
     rounding,
     unit_columns,
 )
-
-DOUBLE = np.dtype(float)
-
 
 class Spheres(Oblique):
     """Dictionaries whose k atoms are unit vectors: a product of k unit spheres in R^m.
