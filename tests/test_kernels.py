@@ -197,6 +197,26 @@ def test_inner_and_energies_agree(dtype):
     assert energies[2] == pytest.approx(np.sum(case.codes[case.indices == 2].astype(float) ** 2), rel=1e-12)
 
 
+@both_kernels
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.longdouble])
+def test_rows_are_divided_by_their_energies(kernels, dtype):
+    rows = np.arange(12.0).reshape(4, 3).astype(dtype)
+    energy = np.array([2.0, 4.0, 10.0, 0.0])
+    found = kernels.balance(rows, energy)
+    assert found.dtype == dtype
+    # The mean is 4, and the last atom, which nobody uses, counts as used a thousandth as much.
+    np.testing.assert_allclose(found, rows * dtype([[2], [1], [0.4], [1000]]), rtol=1e-6)
+    found = kernels.balance(rows, np.zeros(4))
+    np.testing.assert_array_equal(found, rows)
+    assert found is not rows
+
+
+@both_kernels
+def test_dot_is_a_python_number(kernels):
+    found = kernels.dot(np.arange(4.0), np.arange(4.0))
+    assert found == 14.0 and type(found) is float
+
+
 @pytest.mark.parametrize("k", [3, 200])
 def test_a_large_product_is_made_in_pieces(k):
     # 200 rows of 64 are more than BLAS gets at once: the pieces are those of the whole.
@@ -270,6 +290,39 @@ def test_probe_agrees(dtype, mu, t):
     assert found[2] == expected[2]
     # Asking for the slope does not change the value.
     assert case.probe(compiled, mu, t, with_slope=False)[0] == found[0]
+
+
+@pytest.mark.parametrize("with_slope", [False, True])
+def test_half_a_gram_matrix_serves_supports_in_ascending_order(with_slope):
+    case = Case()
+    geodesic, products = case.way(compiled, 0.1)
+    assert products.packs.ascending and not geodesic.ascending
+    half = compiled.move(geodesic._replace(ascending=True), 0.3, with_slope)
+    whole = compiled.move(geodesic, 0.3, with_slope)
+    half.room[0][np.triu_indices(K, 1)] = np.nan
+    half.room[1][np.triu_indices(K, 1)] = np.nan
+    found, expected = (
+        compiled.probe(*case.data, products, 0.1, moved, with_slope) for moved in (half, whole)
+    )
+    assert found == expected
+
+
+def test_supports_in_another_order_are_known_as_such():
+    case = Case()
+    for begin, end in pairwise(case.indptr):
+        case.indices[begin:end] = case.indices[begin:end][::-1]
+    assert not compiled.arrange(case.indptr, case.indices).ascending
+    assert case.probe(compiled, 0.1, 0.3) == pytest.approx(case.probe(reference, 0.1, 0.3), rel=1e-12)
+
+
+@both_ridges
+def test_atoms_need_not_be_unit(mu):
+    # On the spheres they are, and the kernels spare themselves a look at their norms: here they must not.
+    case = without_large_supports(Case())
+    case.atoms *= np.linspace(0.5, 2.0, K)[:, None]
+    found, expected = case.fit(compiled, mu), case.fit(reference, mu)
+    assert found.value == pytest.approx(expected.value, rel=1e-12)
+    assert_close(found.codes, expected.codes, np.float64)
 
 
 @pytest.mark.parametrize("copies", [1, LANES - 1, LANES, LANES + 1])

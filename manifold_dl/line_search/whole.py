@@ -2,9 +2,9 @@
 
 The same generators as everywhere, `golden_section` and `cubic_search`; only who goes on with them is another.
 
-Both take the arrays of `kernels.compiled_walk`, and `start`, a tuple of φ(0) and φ′(0), whether to find slopes,
-what φ is the sum of (a constant, the value at the start) and the unit of it all. The first three rows of `probes` are what
-the generators look at: every t, φ and φ′. The others hold what a probe adds to the value at the start.
+Both take the arrays of `kernels.compiled_walk`, and `start`: φ(0) and φ′(0), whether to find slopes, what φ is
+the sum of (a constant, the value at the start), and the unit of it all. The first three rows of `probes` are
+what the generators look at: every t, φ and φ′. The others hold what a probe adds to the value at the start.
 
 They return how many probes there were, negative if the last one failed; the lowest t and its two parts of φ;
 and what `land` finds there.
@@ -27,16 +27,8 @@ def whole_golden_section(
     block, fitted, direction, mu, limits, codes, landing, start, probes, t, rounding, width
 ):
     phi = set_out(block, fitted, direction, mu, limits, codes)
-    probes[0, 0], probes[1, 0], probes[2, 0] = 0.0, start[0], start[1]
-    n, lowest = 0, 0
-    for t in golden_section(probes[0], probes[1], probes[2], t, rounding, width):
-        if n + 1 == probes.shape[1] or t < SMALLEST:
-            break
-        n += 1
-        if not _probe(phi, start, probes, n, t):
-            return -n, 0.0, 0.0, 0.0, 0.0, 0
-        if probes[1, n] < probes[1, lowest]:
-            lowest = n
+    search = golden_section(probes[0], probes[1], probes[2], t, rounding, width)
+    n, lowest = _follow(search, phi, start, probes)
     return _end(block, fitted, direction, mu, limits, landing, probes, n, lowest)
 
 
@@ -45,17 +37,26 @@ def whole_cubic_search(
     block, fitted, direction, mu, limits, codes, landing, start, probes, t, rounding, decrease, curvature
 ):
     phi = set_out(block, fitted, direction, mu, limits, codes)
+    search = cubic_search(probes[0], probes[1], probes[2], t, rounding, decrease, curvature)
+    n, lowest = _follow(search, phi, start, probes)
+    return _end(block, fitted, direction, mu, limits, landing, probes, n, lowest)
+
+
+@compiled_into_callers
+def _follow(search, phi, start, probes):
+    """Probe where the search wants. How many probes, negative if the last one failed; which is the lowest."""
     probes[0, 0], probes[1, 0], probes[2, 0] = 0.0, start[0], start[1]
-    n, lowest = 0, 0
-    for t in cubic_search(probes[0], probes[1], probes[2], t, rounding, decrease, curvature):
-        if n + 1 == probes.shape[1] or t < SMALLEST:
+    n, lowest, most = 0, 0, probes.shape[1] - 1
+    for t in search:
+        if n == most or t < SMALLEST:
             break
         n += 1
         if not _probe(phi, start, probes, n, t):
-            return -n, 0.0, 0.0, 0.0, 0.0, 0
+            n, lowest = -n, 0
+            break
         if probes[1, n] < probes[1, lowest]:
             lowest = n
-    return _end(block, fitted, direction, mu, limits, landing, probes, n, lowest)
+    return n, lowest
 
 
 @compiled_into_callers

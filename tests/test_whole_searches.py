@@ -1,0 +1,193 @@
+"""Searches that are one call of compiled code: the same as probe by probe, and where they are not for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pymanopt.manifolds import Oblique
+from pymanopt.optimizers import ConjugateGradient
+
+from manifold_dl import update_problem
+from manifold_dl.blocks import BLOCK_SIZE
+from manifold_dl.line_search import GeodesicSearch, GoldenSection, trace
+from manifold_dl.line_search.cubic import cubic_search
+from manifold_dl.line_search.golden import golden_section
+from manifold_dl.manifolds import Lines, Spheres
+from manifold_dl.problem import DictionaryProblem
+from manifold_dl.regularizers import Coherence
+
+SEARCHERS = [GoldenSection(), GeodesicSearch(), GeodesicSearch(curvature=1e-3), GoldenSection(max_probes=5)]
+each_searcher = pytest.mark.parametrize("searcher", SEARCHERS, ids=["golden", "cubic", "strict", "cut off"])
+
+
+class Data:
+    """Signals of a random dictionary with noise, supports of 0 to 4 atoms, and another dictionary."""
+
+    def __init__(self, m=8, d=12, n=150, dtype=float, seed=0):
+        rng = np.random.default_rng(seed)
+        true, self.D = (Spheres(m, d).random_point(rng).astype(dtype) for _ in range(2))
+        self.mask = np.zeros((d, n), bool)
+        for j, size in enumerate(rng.integers(0, 5, n)):
+            self.mask[rng.choice(d, size, replace=False), j] = True
+        noise = 0.1 * rng.standard_normal((m, n))
+        self.Y = (true @ (self.mask * rng.standard_normal((d, n))) + noise).astype(dtype)
+
+    def problem(self, walks=True, **options):
+        problem = update_problem(self.Y, self.mask, **{"mu": 0.1, **options})
+        problem.objective.walks &= walks
+        return problem
+
+
+def search(problem, searcher, point):
+    """One search downhill: step, point, cost there, what was probed."""
+    gradient = problem.riemannian_gradient(point)
+    direction = -problem.preconditioner(point, gradient)
+    slope = problem.manifold.inner_product(point, gradient, direction)
+    f0 = problem.cost(point)
+    fresh = replace(searcher)  # without the memory of an earlier search
+    with trace() as searches:
+        step, end = fresh.search(problem.cost, problem.manifold, point, direction, f0, slope)
+    return step, end, problem.cost(end), searches[0]
+
+
+@each_searcher
+@pytest.mark.parametrize("mu", [0.0, 0.1])
+@pytest.mark.parametrize("manifold", [Spheres, Lines, Oblique])
+@pytest.mark.parametrize("believed", [False, True])
+def test_one_call_finds_what_many_find(searcher, mu, manifold, believed):
+    data, found = Data(), []
+    for walks in (True, False):
+        problem = data.problem(walks, mu=mu, manifold=manifold)
+        if believed:
+            problem.objective.expect_searches()
+        found.append(search(problem, searcher, data.D))
+        assert problem.objective.walks == walks
+        assert len(found[-1][3].probes) <= searcher.max_probes
+        assert problem.counts.probe == len(found[-1][3].probes)
+    (step, end, cost, one), (expected_step, expected_end, expected_cost, many) = found
+    # Rounding decides which way golden section goes at last, within the square root of the precision.
+    assert step == pytest.approx(expected_step, rel=1e-6)
+    np.testing.assert_allclose(end, expected_end, rtol=0, atol=1e-6)
+    assert cost == pytest.approx(expected_cost, rel=1e-11)
+    np.testing.assert_allclose(one.probes[:5], many.probes[:5], rtol=1e-10)
+    assert (one.method, one.f0) == (many.method, many.f0)
+    np.testing.assert_allclose(np.linalg.norm(end, axis=0), 1, rtol=1e-14)
+
+
+@each_searcher
+def test_single_precision_stays_so(searcher):
+    data = Data(dtype=np.float32)
+    step, end, cost, _ = search(data.problem(), searcher, data.D)
+    assert end.dtype == np.float32
+    expected = search(data.problem(walks=False), searcher, data.D)
+    assert step == pytest.approx(expected[0], rel=1e-2)
+    assert cost == pytest.approx(expected[2], rel=1e-5)
+
+
+@each_searcher
+def test_in_another_unit(searcher):
+    # As `SimCO` has it: costs relative to the mean energy of a signal.
+    data, found = Data(), []
+    for walks in (True, False):
+        plain = data.problem(walks)
+        problem = DictionaryProblem(
+            plain.objective, plain.manifold, plain._omega, plain.part, scale=plain.scale, relative=True
+        )
+        assert problem.unit != 1.0
+        found.append(search(problem, searcher, data.D))
+    assert found[0][2] == pytest.approx(found[1][2], rel=1e-11)
+    assert found[0][3].probes[0] == pytest.approx(found[1][3].probes[0], rel=1e-11)
+
+
+@each_searcher
+def test_the_end_is_an_evaluation_like_any_other(searcher):
+    data = Data()
+    problem = data.problem()
+    _, end, cost, _ = search(problem, searcher, data.D)
+    assert problem.counts.value == problem.counts.factorisation == 2
+    fresh = data.problem()
+    assert cost == pytest.approx(fresh.cost(end), rel=1e-14)
+    np.testing.assert_allclose(problem.riemannian_gradient(end), fresh.riemannian_gradient(end), atol=1e-12)
+    np.testing.assert_allclose(problem.codes(end).toarray(), fresh.codes(end).toarray(), atol=1e-13)
+    tangent = fresh.riemannian_gradient(end)
+    np.testing.assert_allclose(
+        problem.preconditioner(end, tangent), fresh.preconditioner(end, tangent), rtol=1e-12
+    )
+    assert problem.counts.value == 2  # and nothing of this took another pass
+    np.testing.assert_allclose(
+        problem.euclidean_hessian(end, tangent), fresh.euclidean_hessian(end, tangent), atol=1e-10
+    )
+
+
+def test_the_point_belongs_to_the_caller():
+    data = Data()
+    problem = data.problem()
+    _, end, cost, _ = search(problem, GeodesicSearch(), data.D)
+    kept = end.copy()
+    end[:, 0] *= -1
+    end[:, 1] = end[:, 2]
+    assert problem.cost(kept) == cost
+    assert problem.cost(end) == pytest.approx(data.problem().cost(end), rel=1e-14)
+
+
+@each_searcher
+def test_two_atoms_that_are_one_are_left_to_the_reference(searcher):
+    data = Data()
+    data.D[:, 1], data.mask[1] = data.D[:, 0], data.mask[0]
+    problem, other = data.problem(mu=0.0), data.problem(walks=False, mu=0.0)
+    # From here the two atoms move alike, as their gradients are the same: all probes are rank-deficient.
+    found, expected = (search(p, searcher, data.D) for p in (problem, other))
+    assert not problem.objective.walks  # nor is it tried again
+    assert found[0] == expected[0] > 0
+    np.testing.assert_array_equal(found[1], expected[1])
+    assert found[3].probes == expected[3].probes
+    assert problem.counts.probe == other.counts.probe + 1  # the one that told
+
+
+def test_where_a_search_has_to_come_for_every_probe():
+    data = Data()
+    direction = Spheres(8, 12).random_tangent_vector(data.D, 0)
+    fixed = update_problem(data.Y, data.mask * 1.0, codes="fixed")
+    assert fixed.restrict(data.D, direction).walk(GeodesicSearch(), 1.0, -1.0, 0.1, 1e-16) is None
+    penalised = data.problem(regularizers=[Coherence(0.1)])
+    assert not hasattr(penalised.restrict(data.D, direction), "walk")
+    large = Data(n=2 * BLOCK_SIZE).problem()
+    assert len(large.objective.blocks) == 2 and not large.objective.walks
+
+
+@each_searcher
+def test_nothing_to_gain_returns_the_same_object(searcher):
+    data = Data()
+    problem = data.problem()
+    point = ConjugateGradient(
+        line_searcher=GeodesicSearch(), max_iterations=200, min_gradient_norm=1e-9, verbosity=0
+    ).run(problem, initial_point=data.D).point
+    direction = Spheres(8, 12).random_tangent_vector(point, 0)
+    # A slope that is not there: uphill on both sides, whatever the optimizer believes.
+    f0 = problem.cost(point)
+    step, end = searcher.search(problem.cost, problem.manifold, point, direction, f0, -1e-3 * f0)
+    assert step == 0.0 and end is point
+
+
+def test_runs_of_both_kinds_end_alike():
+    data, ends = Data(), []
+    for walks in (True, False):
+        problem = data.problem(walks)
+        optimizer = ConjugateGradient(line_searcher=GeodesicSearch(), max_iterations=60, verbosity=0)
+        ends.append(optimizer.run(problem, initial_point=data.D).cost)
+        values = [iterate.value for iterate in problem.record]
+        assert all(after < before for before, after in zip(values, values[1:], strict=False))
+    assert ends[0] == pytest.approx(ends[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("minimiser", [0.02, 0.7, 40.0])
+@pytest.mark.parametrize("method", [golden_section, cubic_search])
+def test_a_search_is_a_generator_for_any_function(method, minimiser):
+    ts, values, slopes = [0.0], [minimiser**2], [-2 * minimiser]
+    settings = (1e-4,) if method is golden_section else (1e-4, 1e-3)
+    for t in method(ts, values, slopes, 1.0, 1e-16, *settings):
+        ts.append(t)
+        values.append((t - minimiser) ** 2)
+        slopes.append(2 * (t - minimiser))
+        assert len(ts) < 50
+    assert ts[np.argmin(values)] == pytest.approx(minimiser, rel=1e-3)
