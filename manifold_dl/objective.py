@@ -21,7 +21,6 @@ from manifold_dl.blocks import Total, share_out, split
 from manifold_dl.kernels.memory import aligned_copy
 from manifold_dl.restriction import Restriction
 
-
 NOBODY = np.zeros(0, dtype=np.intp)
 
 
@@ -79,11 +78,11 @@ class Objective:
     ):
         self.shape = (signals.shape[1], n_atoms)
         self.dtype = signals.dtype
-        self.mu = mu
+        self.mu = float(mu)
         self.signals = signals
         self.indices = indices
         self.fixed_codes = fixed_codes
-        self.constant = constant
+        self.constant = float(constant)
         self.threads = threads
         self.counts = Counts()
         if _tallies.get() is not None:

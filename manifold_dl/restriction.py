@@ -85,6 +85,7 @@ class Restriction:
             energy = objective.fixed_energy.astype(float)
         ascending = all(getattr(block.packs, "ascending", False) for block in objective.blocks)
         self.way = kernels.Way(atoms, units, angles, grams, energy, rates, ascending)
+        self.state = self.direction = None  # they have served
 
     def __call__(self, t):
         return self.objective.constant + self._at(float(t), self._with_slope).value
@@ -113,12 +114,12 @@ class Restriction:
         an array, and how many they are. Or None where that cannot be, and the search has to come for probes.
         """
         objective, state = self.objective, self.state
-        if not objective.walks:
+        if not objective.walks or self.way is not None:
             return None
         block, fit, atoms = objective.blocks[0], state.fits[0], state.atoms
         (k, m), dtype, believes = atoms.shape, atoms.dtype, objective.believes_searches
-        # Where it lands: the atoms, for us and for others. One that is believed makes no pass over the signals
-        # there, and needs no room for what it would find.
+        # Where it lands: the atoms, for us and for others. A search that is believed makes no pass over the
+        # signals there, and needs no room for what it would find.
         rows, empty = 0 if believes else k, np.empty if atoms.nbytes < SMALL else aligned
         landed, point, gradient = empty((k, m), dtype), empty((k, m), dtype), empty((rows, m), dtype)
         gram, energy, codes = np.empty((rows, rows)), np.empty(rows), np.empty(len(block.indices), dtype)
@@ -129,7 +130,8 @@ class Restriction:
             self.direction, objective.mu, kernels.LIMITS,
             codes if believes and searcher.uses_slopes else codes[:0],
             (landed, point, gradient, gram, energy, codes),
-            (f0, df0, searcher.uses_slopes, objective.constant, self.base, unit), probes, t, rounding, *searcher._settings(),
+            (f0, df0, searcher.uses_slopes, objective.constant, self.base, unit),
+            probes, t, rounding, *searcher._settings(),
         )  # fmt: skip
         objective.counts.probe += abs(n)
         if n < 0:  # a signal without full rank, which is for the reference kernel: more will follow

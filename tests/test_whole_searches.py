@@ -1,6 +1,7 @@
 """Searches that are one call of compiled code: the same as probe by probe, and where they are not for."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -159,9 +160,13 @@ def test_where_a_search_has_to_come_for_every_probe():
 def test_nothing_to_gain_returns_the_same_object(searcher):
     data = Data()
     problem = data.problem()
-    point = ConjugateGradient(
-        line_searcher=GeodesicSearch(), max_iterations=200, min_gradient_norm=1e-9, verbosity=0
-    ).run(problem, initial_point=data.D).point
+    point = (
+        ConjugateGradient(
+            line_searcher=GeodesicSearch(), max_iterations=200, min_gradient_norm=1e-9, verbosity=0
+        )
+        .run(problem, initial_point=data.D)
+        .point
+    )
     direction = Spheres(8, 12).random_tangent_vector(point, 0)
     # A slope that is not there: uphill on both sides, whatever the optimizer believes.
     f0 = problem.cost(point)
@@ -176,7 +181,7 @@ def test_runs_of_both_kinds_end_alike():
         optimizer = ConjugateGradient(line_searcher=GeodesicSearch(), max_iterations=60, verbosity=0)
         ends.append(optimizer.run(problem, initial_point=data.D).cost)
         values = [iterate.value for iterate in problem.record]
-        assert all(after < before for before, after in zip(values, values[1:], strict=False))
+        assert all(after < before for before, after in pairwise(values))
     assert ends[0] == pytest.approx(ends[1], rel=1e-9)
 
 

@@ -209,7 +209,8 @@ def _along(
 
 @compiled
 def _move(
-    DD, DU, UD, UU, energy, at_atoms, at_directions, angles, t, with_slope, half, gram, gram_rate, cosine, sine
+    DD, DU, UD, UU, energy, at_atoms, at_directions, angles, t, with_slope, half,
+    gram, gram_rate, cosine, sine,
 ):  # fmt: skip
     k = len(angles)
     lag = np.empty(k)

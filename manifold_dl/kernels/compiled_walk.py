@@ -88,8 +88,8 @@ def land(block, fitted, direction, t, mu, limits, landing):
     _inner(wide, wide, limits[1], gram)
     factors, bad = np.empty(0), np.zeros(len(signals), dtype=np.bool_)
     value, n_bad = _fit(
-        signals, indptr, atoms, gram, mu, limits[0], len(factors) > 0, order, first, place, factor_place, indices,
-        codes, factors, gradient, bad,
+        signals, indptr, atoms, gram, mu, limits[0], len(factors) > 0,
+        order, first, place, factor_place, indices, codes, factors, gradient, bad,
     )  # fmt: skip
     _energies(entries, codes, energy)
     return value, n_bad

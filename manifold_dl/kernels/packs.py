@@ -30,7 +30,7 @@ class Packs(NamedTuple):
     place: np.ndarray
     factor_place: np.ndarray
     indices: np.ndarray
-    ascending: bool  # whether all signals name their atoms in that order: then no entry above the diagonal is read
+    ascending: bool  # whether all signals name their atoms in that order: half a Gram matrix serves them
 
     @property
     def widths(self):

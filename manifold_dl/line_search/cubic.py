@@ -1,4 +1,4 @@
-"""Safeguarded cubic search with slopes, for a function of one variable: golden section's minimum, in few probes.
+"""Safeguarded cubic search, for a function of one variable and its slope: a minimum in a few probes.
 
 Grow t until a minimum is bracketed. Then go to the minimum of the cubic that has the values and slopes of φ
 at both ends, or cut the bracket where that falls outside or makes it shrink too slowly.
@@ -61,7 +61,7 @@ def cubic_search(ts, values, slopes, t, rounding, sufficient_decrease, curvature
 
 @compilable
 def _asked(ts, n, t):
-    for i in range(n + 1):
+    for i in range(n + 1):  # noqa: SIM110 - compiled code has no `any` of a generator
         if ts[i] == t:
             return True
     return False

@@ -1,4 +1,4 @@
-"""φ along a geodesic, for a search: from a restriction if the objective offers one, else from the objective."""
+"""φ along a geodesic, for a search: from a restriction if the objective offers one, else from itself."""
 
 import math
 import sys
@@ -16,8 +16,8 @@ UNDEFINED = (ArithmeticError, np.linalg.LinAlgError)
 def follow(searcher, objective, manifold, x, d, f0, df0, t, rounding):
     """Probe φ(t) = f(exp(x, t d)) where the searcher's method wants, beginning at t.
 
-    Returns the lowest t and its point, 0 and x if the cost itself is not below f0 there; and the probes: every
-    t and every φ(t), 0 first, and how many there are after it.
+    Returns the lowest t and its point, 0 and x if the cost itself is not below f0 there; and the probes:
+    every t and every φ(t), 0 first, and how many there are after it.
     """
     restrict = getattr(objective, "restrict", None)
     phi = None if restrict is None else restrict(x, d)
@@ -41,11 +41,11 @@ class Path:
         self._value, self._point = f0, x
 
     @np.errstate(all="ignore")  # costs may overflow far out: an answer, +∞, and no accident
-    def follow(self, searcher, t, rounding):
+    def follow(self, searcher, first, rounding):
         """The lowest t, its point, the cost there, and the probes."""
         ts, values, slopes = [0.0], [self.f0], [self.df0]
         guessed, lowest = [], 0
-        for t in searcher.method(ts, values, slopes, t, rounding, *searcher._settings()):
+        for t in searcher.method(ts, values, slopes, first, rounding, *searcher._settings()):
             if len(ts) > searcher.max_probes or t < sys.float_info.min:
                 break
             value, slope = self._probe(t, searcher.uses_slopes)

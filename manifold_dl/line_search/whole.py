@@ -2,9 +2,10 @@
 
 The same generators as everywhere, `golden_section` and `cubic_search`; only who goes on with them is another.
 
-Both take the arrays of `kernels.compiled_walk`, and `start`: φ(0) and φ′(0), whether to find slopes, what φ is
-the sum of (a constant, the value at the start), and the unit of it all. The first three rows of `probes` are
-what the generators look at: every t, φ and φ′. The others hold what a probe adds to the value at the start.
+Both take the arrays of `kernels.compiled_walk`, and `start`: φ(0) and φ′(0), whether to find slopes, what φ
+is the sum of (a constant, the value at the start), and the unit of it all. The first three rows of `probes`
+are what the generators look at: every t, φ and φ′. The others hold what a probe adds to the value at the
+start.
 
 They return how many probes there were, negative if the last one failed; the lowest t and its two parts of φ;
 and what `land` finds there.

@@ -18,6 +18,7 @@ from manifold_dl.manifolds.columnwise import (
     unit_columns,
 )
 
+
 class Spheres(Oblique):
     """Dictionaries whose k atoms are unit vectors: a product of k unit spheres in R^m.
 
