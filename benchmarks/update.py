@@ -157,16 +157,13 @@ def one_more_probe(data, repeats, few=10, many=30):
     slope = manifold.inner_product(start, gradient, direction)
 
     def search(probes):
-        problem.cost(start)  # its pass over the signals is known to the searches from here
-        begin = time.perf_counter()
-        GoldenSection(max_probes=probes, width=1e-8).search(
-            problem.cost, manifold, start, direction, cost, slope
-        )
-        return time.perf_counter() - begin
+        problem.cost(start)  # its pass over the signals is where all of them set out
+        searcher = GoldenSection(max_probes=probes, width=1e-8)
+        searcher.search(problem.cost, manifold, start, direction, cost, slope)
 
-    seconds = {probes: min(search(probes) for _ in range(2 * repeats)) for probes in (few, many)}
-    assert problem.counts.probe == 2 * repeats * (few + many)
-    return (seconds[many] - seconds[few]) / (many - few)
+    seconds = shortest(2 * repeats, few=lambda: search(few), many=lambda: search(many))
+    assert problem.counts.probe == (2 * repeats + 1) * (few + many)
+    return (seconds["many"] - seconds["few"]) / (many - few)
 
 
 @contextmanager

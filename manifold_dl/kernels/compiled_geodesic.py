@@ -20,6 +20,7 @@ from manifold_dl.kernels.packs import (
     dots,
     factorise,
     forward,
+    largest_support,
     longest,
     width_of,
 )
@@ -259,8 +260,8 @@ def _probe(
     mu, ratio, gram, gram_rate, cosine, sine, angles, with_slope, bad, out,
 ):  # fmt: skip
     """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −hᵀΔ⁻¹h with h = L⁻¹g."""
-    L_all, rows, lanes = np.empty(longest(factor_place)), np.empty((3, longest(place))), np.zeros((4, LANES))
-    g_all, rate_all, turn_all = rows[0], rows[1], rows[2]
+    L_all, lanes = np.empty(longest(factor_place)), np.zeros((4, LANES))
+    rooms = np.empty((3, largest_support(first, place), LANES))
     entry, top, gains, slopes = lanes[0], lanes[1], lanes[2], lanes[3]
     slot, broken = np.empty(LANES, dtype=np.int64), np.zeros(LANES, dtype=np.bool_)
     dG, k = gram_rate.ravel(), len(gram)
@@ -272,8 +273,7 @@ def _probe(
         s = (end - begin) // width
         atom, x0 = indices[begin:end].reshape(s, width), codes[begin:end].reshape(s, width)
         by, bu = at_atoms[begin:end].reshape(s, width), at_directions[begin:end].reshape(s, width)
-        rate, turn = rate_all[: end - begin].reshape(s, width), turn_all[: end - begin].reshape(s, width)
-        g = g_all[: end - begin].reshape(s, width)
+        g, rate, turn = rooms[0, :s], rooms[1, :s], rooms[2, :s]
         L = L_all[: s * (s + 1) // 2 * width].reshape(s * (s + 1) // 2, width)
         for a in range(s):  # b(t), and its derivative
             if with_slope:

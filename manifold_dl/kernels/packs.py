@@ -85,6 +85,13 @@ def longest(places):
 
 
 @compiled
+def largest_support(first, place):
+    """The most atoms that a signal uses: packs are dealt by size, so it is one of the last."""
+    last = len(first) - 2
+    return (place[last + 1] - place[last]) // width_of(first[last + 1] - first[last]) if last >= 0 else 0
+
+
+@compiled
 def _deal(indptr, indices, signals, first, place, packed):
     ascending = True
     for pack in range(len(first) - 1):
@@ -118,9 +125,9 @@ def factorise(gram, diagonal, atom, mu, ratio, x, g, L, entry, top, slot, broken
     lane broke down; `broken` tells which.
     """
     G, k, (s, width) = gram.ravel(), len(gram), atom.shape
-    any_broken, deduct = False, len(x) > 0
+    any_broken, deduct, unit = False, len(x) > 0, len(diagonal) == 0
     for w in range(width):
-        top[w] = 0.0
+        top[w] = 1.0 + mu if unit else 0.0
     for a in range(s):
         row = a * (a + 1) // 2
         for w in range(width):
@@ -138,14 +145,13 @@ def factorise(gram, diagonal, atom, mu, ratio, x, g, L, entry, top, slot, broken
                     entry[w] -= L[row + l, w] * L[other + l, w]
             for w in range(width):
                 L[row + b, w] = entry[w]  # L Δ, until the row is complete
-        if len(diagonal):
-            for w in range(width):
-                entry[w] = diagonal[atom[a, w]] + mu
-        else:
+        if unit:
             for w in range(width):
                 entry[w] = 1.0 + mu
-        for w in range(width):
-            top[w] = max(top[w], entry[w])
+        else:
+            for w in range(width):
+                entry[w] = diagonal[atom[a, w]] + mu
+                top[w] = max(top[w], entry[w])
         if deduct:
             for w in range(width):
                 g[a, w] -= entry[w] * x[a, w]
@@ -172,7 +178,7 @@ def factorise(gram, diagonal, atom, mu, ratio, x, g, L, entry, top, slot, broken
 @compiled
 def forward(L, g):
     """g becomes L⁻¹g, lane by lane."""
-    s, width = g.shape
+    s, width = len(g), L.shape[1]
     for a in range(1, s):
         row = a * (a + 1) // 2
         for l in range(a):
@@ -183,7 +189,7 @@ def forward(L, g):
 @compiled
 def backward(L, g):
     """g becomes L⁻ᵀΔ⁻¹g, lane by lane."""
-    s, width = g.shape
+    s, width = len(g), L.shape[1]
     for a in range(s - 1, -1, -1):
         for w in range(width):
             g[a, w] *= L[a * (a + 1) // 2 + a, w]
