@@ -128,7 +128,7 @@ class Restriction:
             (*block.data, *block.packs),
             (atoms, state.gram, state.gradient, fit.codes),
             self.direction, objective.mu, kernels.LIMITS,
-            codes if believes and searcher.uses_slopes else codes[:0],
+            codes if believes else codes[:0],
             (landed, point, gradient, gram, energy, codes),
             (f0, df0, searcher.uses_slopes, objective.constant, self.base, unit),
             probes, t, rounding, *searcher._settings(),
@@ -145,8 +145,8 @@ class Restriction:
             return t, point, (objective.constant + value) / unit, (probes, n)
         if believes:
             self._probes[t] = self._sum(moved, gain)
-            if searcher.uses_slopes:
-                self._followed = Followed(float(probes[0, n]), codes, 0)
+            if not n_bad:
+                self._followed = Followed(float(probes[0, n]) if searcher.uses_slopes else t, codes, 0)
             self.arrive(t, point)
         return t, point, objective.value(point) / unit, (probes, n)
 

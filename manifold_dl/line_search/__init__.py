@@ -9,10 +9,16 @@ Both minimise φ(t) = f(exp(x, t d)) over t > 0 and promise the same: the point 
 and they give up with ``(0.0, x)`` when the direction is zero or does not descend, or when nothing better is
 found. A probe whose value is not a finite number counts as +∞.
 
+The searches themselves know nothing of manifolds: `golden` and `cubic` hold generators of the t at which they
+want to know φ. `path` goes on with them, in Python; `whole` does so in compiled code, for the φ of a
+dictionary; `searchers` are their faces.
+
 An objective may offer a cheaper φ. If it has an attribute `restrict`, then ``phi = objective.restrict(x, d)``
 is asked for ``phi(t)`` and ``phi.derivative(t)``, unless it is None. The point found that way is checked once
 with the objective itself, which is free where values are kept: the optimizer asks for the same one next. If φ
 has a method `arrive`, it hears of that point first, by ``phi.arrive(t, point)``, and may tell the objective.
+If it has a method `walk`, it may make the whole search by itself, and return the point and the objective
+there; or None, if this time it cannot.
 """
 
 from .searchers import GeodesicSearch, GoldenSection

@@ -30,7 +30,7 @@ def whole_golden_section(
     phi = set_out(block, fitted, direction, mu, limits, codes)
     search = golden_section(probes[0], probes[1], probes[2], t, rounding, width)
     n, lowest = _follow(search, phi, start, probes)
-    return _end(block, fitted, direction, mu, limits, landing, probes, n, lowest)
+    return _end(block, fitted, direction, mu, limits, codes, landing, phi, start, probes, n, lowest)
 
 
 @compiled_to_the_letter
@@ -40,7 +40,7 @@ def whole_cubic_search(
     phi = set_out(block, fitted, direction, mu, limits, codes)
     search = cubic_search(probes[0], probes[1], probes[2], t, rounding, decrease, curvature)
     n, lowest = _follow(search, phi, start, probes)
-    return _end(block, fitted, direction, mu, limits, landing, probes, n, lowest)
+    return _end(block, fitted, direction, mu, limits, codes, landing, phi, start, probes, n, lowest)
 
 
 @compiled_into_callers
@@ -72,8 +72,10 @@ def _probe(phi, start, probes, n, t):
 
 
 @compiled_into_callers
-def _end(block, fitted, direction, mu, limits, landing, probes, n, lowest):
-    value, n_bad, t = 0.0, 0, probes[0, lowest]
+def _end(block, fitted, direction, mu, limits, codes, landing, phi, start, probes, n, lowest):
+    value, n_bad, t, slopes_before = 0.0, 0, probes[0, lowest], start[2]
     if lowest:
         value, n_bad = land(block, fitted, direction, t, mu, limits, landing)
+        if len(codes) and not slopes_before:  # those of the last slope: there has been none
+            n_bad += ask(phi, t, not slopes_before)[3]
     return n, t, probes[3, lowest], probes[4, lowest], value, n_bad
