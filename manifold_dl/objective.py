@@ -92,7 +92,7 @@ class Objective:
         # Factors cost more memory than codes, and only Hessian products read them. The first point keeps
         # its own; those after it do so if a Hessian product has been asked for by then.
         self._keep_factors = True
-        self._wants_hessian = False
+        self.wants_hessian = False
         self.believes_searches = False
         # Whether a search may be one call of compiled code. Blocks are for threads, and threads for Python.
         self.walks = kernels.LIMITS is not None and len(self.blocks) == 1 and fixed_codes is None
@@ -118,7 +118,7 @@ class Objective:
         E = self._rows(direction)
         if self.fixed_codes is not None:
             return 2 * (self.fixed_energy @ E).T
-        self._wants_hessian = self._keep_factors = True
+        self.wants_hessian = self._keep_factors = True
         state = self.at(point, with_gradient=True, with_factors=True)
         cross = kernels.inner(state.atoms, E)
 
@@ -144,9 +144,10 @@ class Objective:
     def restrict(self, point, direction):
         """φ(t) = f along the great circles that leave `point` in `direction`, with φ′."""
         state = self.at(point, with_gradient=True)
-        if state.has_factors and not self._wants_hessian:
+        if state.has_factors and not self.wants_hessian:
             state.forget_factors()  # an optimizer that searches along lines asks for no Hessian products
-        return Restriction(self, state, self._checked(direction).T.copy())
+        walks = self.walks and getattr(point, "dtype", None) == self.dtype  # searches end in the dtype of x
+        return Restriction(self, state, self._checked(direction).T.copy(), walks)
 
     def expect_searches(self):
         """The optimizer to come searches along lines: it needs no factors, and takes φ(t) for the value.
@@ -162,7 +163,7 @@ class Objective:
         if self.believes_searches:
             atoms = self._rows(point)
             state = State(atoms, atoms.tobytes(), value, codes)
-            self._states = [state, *self._states[: self._wants_hessian]]
+            self._states = [state, *self._states[: self.wants_hessian]]
 
     def land(self, atoms, value, gradient, gram, energies, codes):
         """A search ended at these atoms (rows that nobody else has), and made the pass over the signals."""
@@ -171,7 +172,7 @@ class Objective:
         state = State(atoms, atoms.tobytes(), value)
         state.gram, state.gradient, state.energies = gram, gradient, energies
         state.fits.append(kernels.Fit(value, gradient, codes, None, NOBODY, NOBODY))
-        self._states = [state, *self._states[: self._wants_hessian]]
+        self._states = [state, *self._states[: self.wants_hessian]]
 
     @cached_property
     def fixed_energy(self):
@@ -199,7 +200,7 @@ class Objective:
                     states.insert(0, state)
                 return state
         # A trust region may come back to the point before; a line search does not, and its codes go now.
-        del states[self._wants_hessian :]
+        del states[self.wants_hessian :]
         state = State(aligned_copy(point.T), key)
         self._compute(state)
         states.insert(0, state)
@@ -217,7 +218,7 @@ class Objective:
         else:
             self.counts.factorisation += 1
             mu, gram, keep = self.mu, kernels.inner(atoms, atoms), self._keep_factors
-            state.gram, state.has_factors, self._keep_factors = gram, keep, self._wants_hessian
+            state.gram, state.has_factors, self._keep_factors = gram, keep, self.wants_hessian
             one = lambda block: kernels.fit(*block.data, atoms, gram, mu, keep, block.packs)
             alone = len(self.blocks) == 1
 

@@ -217,8 +217,8 @@ class DictionaryProblem(pymanopt.Problem):
         self.scale = scale
         self.part = part
         self._omega, self._whole = support, dictionary
-        penalties = None
-        if len(regularizers):
+        penalties, regularizers = None, tuple(regularizers)
+        if regularizers:
             penalties = Penalties(regularizers, self.dictionary, part.atoms, support.n_atoms)
         self.penalties = penalties
         self._books = books = Books()
@@ -252,6 +252,8 @@ class DictionaryProblem(pymanopt.Problem):
         cost.scale = scale / unit  # what a line searcher measures a gradient against
         # Only there are geodesics great circles, and a scaled column stays tangent to its own sphere.
         self._by_columns = isinstance(manifold, Oblique)
+        # A search in compiled code ends on the great circle; who has an `exp` of their own ends there.
+        objective.walks &= getattr(type(manifold), "exp", None) in (Oblique.exp, Spheres.exp)
         if self._by_columns:
             cost.restrict = self.restrict
         super().__init__(
@@ -307,7 +309,10 @@ class DictionaryProblem(pymanopt.Problem):
     def _recorded_gradient(self, point):
         self._books.begin()
         state = self.objective.differentiated(point)
-        gradient = self._whole_gradient(point, state.gradient.T)
+        gradient = state.gradient.T
+        if not self._by_columns:  # there a conversion may change nothing, and ours stays what it is
+            gradient = gradient.copy(order="K")
+        gradient = self._whole_gradient(point, gradient)
         gradient = self.manifold.euclidean_to_riemannian_gradient(point, gradient)
         # Optimizers ask once at every point they accept; who asks again at the same point adds nothing.
         if self._books.is_new(state.key):
@@ -328,5 +333,7 @@ class DictionaryProblem(pymanopt.Problem):
         energy = self.objective.energies(point)
         if self.penalties:
             energy = energy + self.penalties.curvatures(point) / 2
+        if tangent.shape != point.shape:  # the kernel does not look, and would read beyond its end
+            tangent = np.broadcast_to(tangent, point.shape)
         scaled = kernels.balance(tangent.T, energy).T
         return scaled if self._by_columns else self.manifold.projection(point, scaled)

@@ -18,6 +18,8 @@ from manifold_dl.kernels.memory import SMALL, aligned
 # φ(0) by more than nearly collinear atoms may cost of the others: a few 1e-7 where there is no ridge.
 TRUSTED = 1e-3
 DOUBTFUL = 1e-6
+# With room for more than these, a search comes for every probe.
+MOST_PROBES = 10_000
 
 
 class Probe(NamedTuple):
@@ -52,9 +54,9 @@ class Restriction:
     way = _room = _followed = None
     _with_slope = False
 
-    def __init__(self, objective, state, direction):
+    def __init__(self, objective, state, direction, walks=False):
         self.objective, self.state, self.direction = objective, state, direction
-        self.base = state.value
+        self.base, self.walks = state.value, walks
         self.products, self._probes = [], {}
 
     def _set_out(self):
@@ -111,19 +113,20 @@ class Restriction:
         """A whole search by one call of compiled code, in which φ is measured in units of `unit`.
 
         Returns the lowest t, its point and the objective there; every t asked for and φ, in the first rows of
-        an array, and how many they are. Or None where that cannot be, and the search has to come for probes.
+        an array, and how many they are. Or None where that cannot be: then a search comes for every probe.
         """
         objective, state = self.objective, self.state
-        if not objective.walks or self.way is not None:
+        if not self.walks or self.way is not None or not searcher.max_probes <= MOST_PROBES:
             return None
         block, fit, atoms = objective.blocks[0], state.fits[0], state.atoms
         (k, m), dtype, believes = atoms.shape, atoms.dtype, objective.believes_searches
-        # Where it lands: the atoms, for us and for others. A search that is believed makes no pass over the
-        # signals there, and needs no room for what it would find.
-        rows, empty = 0 if believes else k, np.empty if atoms.nbytes < SMALL else aligned
+        # Where it lands: the atoms, for us and for others. It makes a pass over the signals there, unless it
+        # is believed, or factors are wanted: then there is no room for what a pass finds.
+        passes = not believes and not objective.wants_hessian
+        rows, empty = k if passes else 0, np.empty if atoms.nbytes < SMALL else aligned
         landed, point, gradient = empty((k, m), dtype), empty((k, m), dtype), empty((rows, m), dtype)
         gram, energy, codes = np.empty((rows, rows)), np.empty(rows), np.empty(len(block.indices), dtype)
-        probes = np.empty((5, searcher.max_probes + 1))
+        probes = np.empty((5, int(searcher.max_probes) + 1))
         n, t, moved, gain, value, n_bad = searcher.whole(
             (*block.data, *block.packs),
             (atoms, state.gram, state.gradient, fit.codes),
@@ -134,15 +137,18 @@ class Restriction:
             probes, t, rounding, *searcher._settings(),
         )  # fmt: skip
         objective.counts.probe += abs(n)
-        if n < 0:  # a signal without full rank, which is for the reference kernel: more will follow
-            objective.walks = False
+        if n < 0:  # a signal without full rank, for the reference kernel: the next search would meet it again
+            objective.walks = self.walks = False
             return None
-        point = point.T
         if t == 0:
-            return t, point, f0, (probes, n)
-        if not believes and not n_bad:
+            return t, None, f0, (probes, n)
+        point = point.T
+        if passes and not n_bad:
             objective.land(landed, value, gradient, gram, energy, codes)
             return t, point, (objective.constant + value) / unit, (probes, n)
+        if passes:  # a pass that left signals out, and the next one will not
+            objective.counts.value += 1
+            objective.counts.factorisation += 1
         if believes:
             self._probes[t] = self._sum(moved, gain)
             if not n_bad:

@@ -14,7 +14,7 @@ from pymanopt.optimizers import (
     TrustRegions,
 )
 
-from manifold_dl import update_problem
+from manifold_dl import manifolds, update_problem
 from manifold_dl.line_search import GeodesicSearch, GoldenSection
 from manifold_dl.manifolds import Lines, Spheres
 from manifold_dl.regularizers import Coherence
@@ -392,6 +392,25 @@ def test_the_preconditioner_is_symmetric_positive_definite_on_tangent_vectors(rn
     # In an orthonormal basis, which is what the square root of the Gram matrix makes of this one.
     eigenvalues = np.linalg.eigvals(np.linalg.solve(gram, matrix)).real
     assert eigenvalues.min() > 1e-3
+
+
+def test_the_preconditioner_takes_tangents_of_the_shape_of_a_point(rng):
+    problem, point, U = make(rng, None, mu=0.1)
+    np.testing.assert_array_equal(
+        problem.preconditioner(point, U[:, :1]),
+        problem.preconditioner(point, np.repeat(U[:, :1], U.shape[1], 1)),
+    )
+    with pytest.raises(ValueError, match="broadcast"):
+        problem.preconditioner(point, U[:, :2])
+
+
+def test_gradients_belong_to_who_asked_for_them(rng):
+    for manifold in (manifolds.Euclidean, Spheres):
+        problem, point, _ = make(rng, None, mu=0.1, manifold=manifold)
+        expected = problem.riemannian_gradient(point).copy()
+        problem.riemannian_gradient(point)[:] = 0
+        problem.euclidean_gradient(point)[:] = 0
+        np.testing.assert_array_equal(problem.riemannian_gradient(point), expected)
 
 
 def test_the_preconditioner_divides_by_the_energies(rng):

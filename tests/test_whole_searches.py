@@ -1,5 +1,7 @@
 """Searches that are one call of compiled code: the same as probe by probe, and where they are not for."""
 
+import math
+import sys
 from dataclasses import replace
 from itertools import pairwise
 
@@ -13,7 +15,7 @@ from manifold_dl.blocks import BLOCK_SIZE
 from manifold_dl.line_search import GeodesicSearch, GoldenSection, trace
 from manifold_dl.line_search.cubic import cubic_search
 from manifold_dl.line_search.golden import golden_section
-from manifold_dl.manifolds import Lines, Spheres
+from manifold_dl.manifolds import Lines, Spheres, ZeroMean
 from manifold_dl.problem import DictionaryProblem
 from manifold_dl.regularizers import Coherence
 
@@ -51,38 +53,69 @@ def search(problem, searcher, point):
     return step, end, problem.cost(end), searches[0]
 
 
+def in_both_ways(data, searcher, believed=False, **options):
+    """The same search by one call and probe by probe, and that it was so."""
+    found = []
+    for walks in (True, False):
+        problem = data.problem(walks, **options)
+        if believed:
+            problem.objective.expect_searches()
+        found.append(search(problem, searcher, data.D))
+        probes = found[-1][3].probes
+        assert problem.objective.walks == walks
+        assert problem.counts.probe == len(probes) <= searcher.max_probes
+    return found
+
+
+def assert_alike(found):
+    (step, end, cost, one), (expected_step, expected_end, expected_cost, many) = found
+    # Rounding decides which way golden section goes at last, within the square root of the precision.
+    assert step == one.t * one.norm == pytest.approx(expected_step, rel=1e-6)
+    np.testing.assert_allclose(end, expected_end, rtol=0, atol=1e-6)
+    assert cost == pytest.approx(expected_cost, rel=1e-11)
+    np.testing.assert_allclose(one.probes[:5], many.probes[:5], rtol=1e-10)
+    assert (one.method, one.f0) == (many.method, many.f0)
+    if one.method == "GeodesicSearch":
+        assert len(one.probes) == len(many.probes)
+
+
 @each_searcher
 @pytest.mark.parametrize("mu", [0.0, 0.1])
 @pytest.mark.parametrize("manifold", [Spheres, Lines, Oblique])
 @pytest.mark.parametrize("believed", [False, True])
 def test_one_call_finds_what_many_find(searcher, mu, manifold, believed):
-    data, found = Data(), []
-    for walks in (True, False):
-        problem = data.problem(walks, mu=mu, manifold=manifold)
-        if believed:
-            problem.objective.expect_searches()
-        found.append(search(problem, searcher, data.D))
-        assert problem.objective.walks == walks
-        assert len(found[-1][3].probes) <= searcher.max_probes
-        assert problem.counts.probe == len(found[-1][3].probes)
-    (step, end, cost, one), (expected_step, expected_end, expected_cost, many) = found
-    # Rounding decides which way golden section goes at last, within the square root of the precision.
-    assert step == pytest.approx(expected_step, rel=1e-6)
-    np.testing.assert_allclose(end, expected_end, rtol=0, atol=1e-6)
-    assert cost == pytest.approx(expected_cost, rel=1e-11)
-    np.testing.assert_allclose(one.probes[:5], many.probes[:5], rtol=1e-10)
-    assert (one.method, one.f0) == (many.method, many.f0)
-    np.testing.assert_allclose(np.linalg.norm(end, axis=0), 1, rtol=1e-14)
+    found = in_both_ways(Data(), searcher, believed, mu=mu, manifold=manifold)
+    assert_alike(found)
+    np.testing.assert_allclose(np.linalg.norm(found[0][1], axis=0), 1, rtol=1e-14)
+
+
+@each_searcher
+def test_supports_in_no_order(searcher):
+    data = Data()
+    data.mask = np.array([np.random.default_rng(j).permutation(12)[:3] for j in range(150)])
+    problem = data.problem()
+    assert_alike(in_both_ways(data, searcher))
+    part = {"atoms": [7, 2, 5], "dictionary": data.D}
+    problem = data.problem(**part)
+    assert not problem.objective.blocks[0].packs.ascending
+    data.D = data.D[:, part["atoms"]]
+    assert_alike(in_both_ways(data, searcher, **part))
 
 
 @each_searcher
 def test_single_precision_stays_so(searcher):
     data = Data(dtype=np.float32)
-    step, end, cost, _ = search(data.problem(), searcher, data.D)
+    (step, end, cost, _), expected = in_both_ways(data, searcher)
     assert end.dtype == np.float32
-    expected = search(data.problem(walks=False), searcher, data.D)
     assert step == pytest.approx(expected[0], rel=1e-2)
     assert cost == pytest.approx(expected[2], rel=1e-5)
+
+
+@pytest.mark.parametrize(("of_signals", "of_point"), [(np.float32, float), (float, np.float32)])
+def test_the_end_has_the_precision_of_the_start(of_signals, of_point):
+    data = Data(dtype=of_signals)
+    point = data.D.astype(of_point)
+    assert search(data.problem(), GeodesicSearch(), point)[1].dtype == of_point
 
 
 @each_searcher
@@ -96,8 +129,9 @@ def test_in_another_unit(searcher):
         )
         assert problem.unit != 1.0
         found.append(search(problem, searcher, data.D))
-    assert found[0][2] == pytest.approx(found[1][2], rel=1e-11)
-    assert found[0][3].probes[0] == pytest.approx(found[1][3].probes[0], rel=1e-11)
+        assert problem.objective.walks == walks
+        assert problem.counts.probe == len(found[-1][3].probes)
+    assert_alike(found)
 
 
 @each_searcher
@@ -127,7 +161,10 @@ def test_the_point_belongs_to_the_caller():
     kept = end.copy()
     end[:, 0] *= -1
     end[:, 1] = end[:, 2]
-    assert problem.cost(kept) == cost
+    direction = Spheres(8, 12).random_tangent_vector(kept, 0)
+    phi = problem.restrict(kept, direction)  # from the atoms and codes that were kept of the search
+    assert phi(0.1) == pytest.approx(data.problem().restrict(kept, direction)(0.1), rel=1e-12)
+    assert problem.cost(kept) == cost and problem.counts.value == 2
     assert problem.cost(end) == pytest.approx(data.problem().cost(end), rel=1e-14)
 
 
@@ -143,6 +180,79 @@ def test_two_atoms_that_are_one_are_left_to_the_reference(searcher):
     np.testing.assert_array_equal(found[1], expected[1])
     assert found[3].probes == expected[3].probes
     assert problem.counts.probe == other.counts.probe + 1  # the one that told
+
+
+@pytest.mark.parametrize("searcher", [GoldenSection(max_probes=7), GeodesicSearch()])
+def test_nothing_is_left_behind(searcher, monkeypatch):
+    # Numba's generators keep what they are given for ever; they are given what nobody counts.
+    kept, whole = [], type(searcher).whole
+
+    def counting(*arguments):
+        kept.extend(argument for argument in arguments if isinstance(argument, np.ndarray))
+        before = [sys.getrefcount(array) for array in kept]
+        result = whole(*arguments)
+        assert [sys.getrefcount(array) for array in kept] == before
+        return result
+
+    monkeypatch.setattr(type(searcher), "whole", staticmethod(counting))
+    data = Data()
+    search(data.problem(), searcher, data.D)
+    assert len(kept) >= 2
+
+
+def test_an_exp_of_its_own_is_where_a_step_ends():
+    class Above(Spheres):
+        def exp(self, point, tangent_vector):
+            return self.closest(np.maximum(super().exp(point, tangent_vector), 0.01))
+
+    for manifold in (Above, ZeroMean):
+        data = Data()
+        data.Y += 1e3
+        start = manifold(8, 12).exp(data.D, 0 * data.D)
+        problem = data.problem(manifold=manifold)
+        _, end, _, _ = search(problem, GeodesicSearch(), start)
+        assert not problem.objective.walks
+        if manifold is ZeroMean:
+            assert abs(end.mean(axis=0)).max() < 1e-16
+        else:
+            assert end.min() > 0
+
+
+def test_an_heir_with_a_method_of_its_own():
+    def halves(ts, values, slopes, t, rounding):
+        for _ in range(3):
+            yield t
+            t /= 2
+
+    class Halving(GeodesicSearch):
+        method = staticmethod(halves)
+
+        def _settings(self):
+            return ()
+
+    data = Data()
+    *_, made = search(data.problem(), Halving(), data.D)
+    ts = [t for t, _ in made.probes]
+    assert ts == [ts[0], ts[0] / 2, ts[0] / 4]
+
+
+@pytest.mark.parametrize("most", [math.inf, 50.0, 10**9])
+def test_any_number_of_probes_may_be_allowed(most):
+    data = Data()
+    expected = search(data.problem(), GeodesicSearch(), data.D)
+    found = search(data.problem(), GeodesicSearch(max_probes=most), data.D)
+    np.testing.assert_allclose(found[3].probes, expected[3].probes, rtol=1e-10)
+
+
+def test_searches_between_hessian_products_factor_no_point_twice():
+    data = Data()
+    problem, point = data.problem(), data.D
+    for _ in range(3):
+        gradient = problem.riemannian_gradient(point)
+        problem.riemannian_hessian(point, gradient)
+        point = search(problem, GeodesicSearch(), point)[1]
+    assert problem.counts.factorisation == problem.counts.value == 4
+    assert problem.counts.gradient == 3
 
 
 def test_where_a_search_has_to_come_for_every_probe():

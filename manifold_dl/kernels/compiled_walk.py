@@ -2,7 +2,8 @@
 
 In small dictionaries a probe takes some microseconds, and Python between two probes takes as many. So
 `line_search/whole.py` runs its searches in compiled code: `set_out` does what `depart` and `along` do, `ask`
-what `move` and `probe` do, `land` what `travel`, `inner` and `fit` do. Between them φ is a tuple of arrays.
+what `move` and `probe` do, `land` what `travel`, `inner`, `fit` and `energies` do. Between them φ is a tuple
+of arrays.
 """
 
 import numpy as np

@@ -1,18 +1,54 @@
 """How the kernels are compiled, and who says so."""
 
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 from numba import njit
-from numba.core import event
+from numba.core import cgutils, event
+from numba.extending import intrinsic
+
+# Kernels are compiled into each other, and searches with them, but Numba's cache on disk looks for changes in
+# the file of the outermost alone. So all of these count as one.
+_SOURCES = sorted(
+    file for folder in ("kernels", "line_search") for file in Path(__file__).parents[1].glob(f"{folder}/*.py")
+)
+_STAMP = tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in _SOURCES)
+
+
+def _with_all_sources(jit):
+    def decorate(function):
+        dispatcher = jit(function)
+        with suppress(AttributeError):  # with another Numba, editing a kernel may take a look at __pycache__
+            dispatcher._cache._cache_file._source_stamp = _STAMP
+        return dispatcher
+
+    return decorate
+
 
 # Sums may be reordered so that they vectorise, but NaN and infinity keep their meaning.
-compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+compiled = _with_all_sources(
+    njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+)
 
 # Part of every compiled function that calls it: that one alone is compiled.
 compiled_into_callers = njit(nogil=True, error_model="numpy", inline="always")
 
 # Sums in the order they are written in: where compiled code must find what Python does.
-compiled_to_the_letter = njit(nogil=True, cache=True, error_model="numpy")
+compiled_to_the_letter = _with_all_sources(njit(nogil=True, cache=True, error_model="numpy"))
+
+
+@intrinsic
+def borrowed(typingctx, array):
+    """The same array, uncounted: for compiled generators, which never give back what they were handed."""
+
+    def without_owner(context, builder, signature, arguments):
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        return view._getvalue()
+
+    return array(array), without_owner
 
 
 class _SayOnce(event.Listener):

@@ -1,8 +1,8 @@
 """Signals side by side: the small normal equations of many signals, solved in step.
 
-One Cholesky factorisation of five atoms is a chain of roots and divisions that wait for each other. LANES of
-them at once, each in a lane of the vector registers, take hardly longer than one. So the signals of a block
-are dealt into packs by the size of their supports, once, and every kernel goes through it pack by pack.
+One Cholesky factorisation of five atoms is a chain of products and divisions that wait for each other. LANES
+of them at once, each in a lane of the vector registers, take hardly longer than one. So the signals of a
+block are dealt into packs by the size of their supports, once, and every kernel goes through it pack by pack.
 """
 
 from typing import NamedTuple
@@ -113,7 +113,7 @@ def diagonal_of(gram):
     diagonal = np.empty(k)
     for i in range(k):
         diagonal[i] = gram[i, i]
-        unit = unit and abs(gram[i, i] - 1.0) < 1e-14
+        unit = unit and abs(gram[i, i] - 1.0) < 2e-15
     return diagonal[: 0 if unit else k]
 
 

@@ -14,7 +14,7 @@ def cubic_search(ts, values, slopes, t, rounding, sufficient_decrease, curvature
     """Search until the strong Wolfe conditions hold, or until the bracket promises no more than rounding.
 
     A generator of the t to be probed. Whoever goes on with it has put the n-th t, φ and φ′ there at ts[n],
-    values[n] and slopes[n] by then; those of 0 are at the beginning.
+    values[n] and slopes[n] by then, +∞ and NaN if there are none; those of 0 are at the beginning.
 
     Parameters
     ----------

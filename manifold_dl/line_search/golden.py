@@ -12,8 +12,8 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 def golden_section(ts, values, slopes, t4, rounding, width):
     """Bracket a minimum of φ (Part A), then shrink the bracket by golden section (Part B).
 
-    A generator of the t to be probed. Whoever goes on with it has put φ of the n-th t at values[n] by then;
-    values[0] and slopes[0] are φ and φ′ at 0.
+    A generator of the t to be probed. Whoever goes on with it has put φ of the n-th t at values[n] by then,
+    +∞ if it is not a number; values[0] and slopes[0] are φ and φ′ at 0.
 
     Parameters
     ----------

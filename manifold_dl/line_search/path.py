@@ -64,10 +64,10 @@ class Path:
         """φ at t, and φ′: NaN where it was not asked for, or nobody knows it."""
         if self.restriction is None:
             return self._evaluate(t), math.nan
-        slope = math.nan
-        if with_slope and hasattr(self.restriction, "derivative"):  # first: it finds both in one go
+        slope, derivative = math.nan, getattr(self.restriction, "derivative", None)
+        if with_slope and derivative is not None:  # first: it finds both in one go
             with suppress(*UNDEFINED):
-                slope = float(self.restriction.derivative(t))
+                slope = float(derivative(t))
         try:
             return _number(self.restriction(t)), slope
         except UNDEFINED:
@@ -97,10 +97,10 @@ def rounding_of(value):
 
 
 def _travel(manifold, x, step):
-    if getattr(manifold, "exp_keeps_to_manifold", False):
-        return manifold.exp(x, step)
     if not isinstance(manifold, RetrAsExpMixin):  # its exp is the retraction, with a warning
         with suppress(NotImplementedError):  # Pymanopt's way to say that there is no exponential map
+            if getattr(manifold, "exp_keeps_to_manifold", False):
+                return manifold.exp(x, step)
             # Rounding takes exp off the manifold a little, and where the cost falls in that direction every
             # step doubles the little. A retraction by zero changes nothing but that.
             return manifold.retraction(manifold.exp(x, step), 0.0 * step)

@@ -28,6 +28,11 @@ class LineSearch:
     method = whole = None
     uses_slopes = False  # whether the method looks at φ′ of every probe
 
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if not {"method", "_settings"}.isdisjoint(vars(cls)) and "whole" not in vars(cls):
+            cls.whole = None  # that of a parent is another search
+
     def search(self, objective, manifold, x, d, f0, df0):
         """Minimise the objective along the geodesic that leaves `x` in the direction `d`.
 

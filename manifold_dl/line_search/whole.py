@@ -15,7 +15,7 @@ import math
 import sys
 
 from manifold_dl.kernels.compiled_walk import ask, land, set_out
-from manifold_dl.kernels.compiling import compiled_into_callers, compiled_to_the_letter
+from manifold_dl.kernels.compiling import borrowed, compiled_into_callers, compiled_to_the_letter
 
 from .cubic import cubic_search
 from .golden import golden_section
@@ -28,7 +28,8 @@ def whole_golden_section(
     block, fitted, direction, mu, limits, codes, landing, start, probes, t, rounding, width
 ):
     phi = set_out(block, fitted, direction, mu, limits, codes)
-    search = golden_section(probes[0], probes[1], probes[2], t, rounding, width)
+    ts, values, slopes = borrowed(probes[0]), borrowed(probes[1]), borrowed(probes[2])
+    search = golden_section(ts, values, slopes, t, rounding, width)
     n, lowest = _follow(search, phi, start, probes)
     return _end(block, fitted, direction, mu, limits, codes, landing, phi, start, probes, n, lowest)
 
@@ -38,7 +39,8 @@ def whole_cubic_search(
     block, fitted, direction, mu, limits, codes, landing, start, probes, t, rounding, decrease, curvature
 ):
     phi = set_out(block, fitted, direction, mu, limits, codes)
-    search = cubic_search(probes[0], probes[1], probes[2], t, rounding, decrease, curvature)
+    ts, values, slopes = borrowed(probes[0]), borrowed(probes[1]), borrowed(probes[2])
+    search = cubic_search(ts, values, slopes, t, rounding, decrease, curvature)
     n, lowest = _follow(search, phi, start, probes)
     return _end(block, fitted, direction, mu, limits, codes, landing, phi, start, probes, n, lowest)
 

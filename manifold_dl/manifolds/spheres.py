@@ -76,15 +76,16 @@ class Spheres(Oblique):
     def inner_product(self, point, tangent_vector_a, tangent_vector_b):
         """Sum over all entries of the product of two tangent vectors, as a float."""
         a, b = tangent_vector_a, tangent_vector_b
-        if a.dtype == DOUBLE and a.strides == b.strides:  # each in the order of its memory: no copies
+        if a.dtype == DOUBLE and a.strides == b.strides and a.size == b.size:  # in the order of memory
             return kernels.dot(a.ravel("K"), b.ravel("K"))
         return float(np.vdot(tangent_vector_a, tangent_vector_b))
 
     def norm(self, point, tangent_vector):
         """Frobenius norm of a tangent vector, as a float."""
         entries = tangent_vector.ravel("K")
-        square = kernels.dot(entries, entries) if entries.dtype == DOUBLE else entries.dot(entries)
-        return math.sqrt(square)
+        if entries.dtype != DOUBLE:
+            entries = entries.astype(float)
+        return math.sqrt(kernels.dot(entries, entries))
 
     def dist(self, point_a, point_b):
         """Geodesic distance: the root of the sum of the squared angles between corresponding atoms."""
