@@ -28,7 +28,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from manifold_dl import kernels, update_problem
-from manifold_dl.kernels import compiled, compiled_geodesic, compiled_spheres
+from manifold_dl.kernels import compiled, compiled_geodesic
 from manifold_dl.line_search import GeodesicSearch, GoldenSection
 from manifold_dl.manifolds import Spheres
 
@@ -172,10 +172,10 @@ def timed_kernels():
     spent = [0.0]
     places = [
         (place, name)
-        for place in (compiled, compiled_geodesic, compiled_spheres)
+        for place in (kernels, compiled, compiled_geodesic)
         for name, kernel in vars(place).items()
-        if isinstance(kernel, Dispatcher) and name.startswith("_")
-    ] + [(kernels, "dot"), (GeodesicSearch, "whole")]
+        if isinstance(kernel, Dispatcher) and (place is kernels or name.startswith("_"))
+    ] + [(GeodesicSearch, "whole")]
     originals = [getattr(place, name) for place, name in places]
 
     def timed(kernel):

@@ -38,6 +38,11 @@ class Block:
         return self.signals, self.indptr, self.indices
 
     @cached_property
+    def all(self):
+        """Signals, support and packs, for a compiled search."""
+        return *self.data, *self.packs
+
+    @cached_property
     def packs(self):
         """The support as the kernels like it, arranged once."""
         return kernels.arrange(self.indptr, self.indices)

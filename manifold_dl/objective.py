@@ -187,7 +187,8 @@ class Objective:
 
     def at(self, point, with_gradient=False, with_factors=False):
         """The `State` of a point: the work done there, from memory if it is one of the last points."""
-        point = self._checked(point)
+        if type(point) is not np.ndarray or point.shape != self.shape or point.dtype != self.dtype:
+            point = self._checked(point)
         # By value, not by identity: a caller may have changed the array in place.
         key, states = point.tobytes("F"), self._states
         for state in states:
@@ -243,8 +244,7 @@ class Objective:
         return np.concatenate([fit.codes for fit in state.fits] or [np.zeros(0, self.dtype)])
 
     def _checked(self, matrix):
-        if type(matrix) is not np.ndarray:
-            matrix = np.asarray(matrix)
+        matrix = np.asarray(matrix)
         if matrix.shape != self.shape:  # the kernels do not look, and would read beyond its end
             raise ValueError(f"the atoms form a matrix of shape {self.shape}, but {matrix.shape} was given.")
         return matrix if matrix.dtype == self.dtype else matrix.astype(self.dtype)

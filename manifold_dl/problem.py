@@ -307,21 +307,23 @@ class DictionaryProblem(pymanopt.Problem):
         return gradient if self.unit == 1.0 else gradient / self.unit
 
     def _recorded_gradient(self, point):
-        self._books.begin()
+        books = self._books
+        books.begin()
         state = self.objective.differentiated(point)
         gradient = state.gradient.T
         if not self._by_columns:  # there a conversion may change nothing, and ours stays what it is
             gradient = gradient.copy(order="K")
-        gradient = self._whole_gradient(point, gradient)
+        if self.penalties or self.unit != 1.0:
+            gradient = self._whole_gradient(point, gradient)
         gradient = self.manifold.euclidean_to_riemannian_gradient(point, gradient)
         # Optimizers ask once at every point they accept; who asks again at the same point adds nothing.
-        if self._books.is_new(state.key):
+        if books.is_new(state.key):
             value = self.objective.constant + state.value
             if self.penalties:
                 value += self.penalties.value(point)
             norm, counts = float(self.manifold.norm(point, gradient)), self.counts
             evaluations = counts.value + counts.gradient + counts.hessian + counts.probe
-            self.record.append(Iterate(value / self.unit, norm, self._books.seconds(), evaluations))
+            self.record.append(Iterate(value / self.unit, norm, books.seconds(), evaluations))
         return gradient
 
     def _divide_by_energy(self, point, tangent):
@@ -333,7 +335,5 @@ class DictionaryProblem(pymanopt.Problem):
         energy = self.objective.energies(point)
         if self.penalties:
             energy = energy + self.penalties.curvatures(point) / 2
-        if tangent.shape != point.shape:  # the kernel does not look, and would read beyond its end
-            tangent = np.broadcast_to(tangent, point.shape)
         scaled = kernels.balance(tangent.T, energy).T
         return scaled if self._by_columns else self.manifold.projection(point, scaled)

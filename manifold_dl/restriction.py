@@ -128,7 +128,7 @@ class Restriction:
         gram, energy, codes = np.empty((rows, rows)), np.empty(rows), np.empty(len(block.indices), dtype)
         probes = np.empty((5, int(searcher.max_probes) + 1))
         n, t, moved, gain, value, n_bad = searcher.whole(
-            (*block.data, *block.packs),
+            block.all,
             (atoms, state.gram, state.gradient, fit.codes),
             self.direction, objective.mu, kernels.LIMITS,
             codes if believes else codes[:0],

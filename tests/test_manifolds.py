@@ -211,6 +211,13 @@ def test_inner_product_and_norm_are_those_of_the_matrices_in_any_memory_order(ma
     assert type(manifold.inner_product(point, a, b)) is type(manifold.norm(point, a)) is float
 
 
+def test_inner_products_are_of_matrices_of_one_shape():
+    # Equal strides are not equal shapes: compiled code would read beyond the end.
+    left, right = np.ones((8, 400), order="F"), np.ones((8, 3), order="F")
+    with pytest.raises(ValueError, match="length"):
+        Spheres(8, 400).inner_product(None, left, right)
+
+
 def test_pair_mean_is_half_way(manifold, rng):
     a, b = manifold.random_point(rng), manifold.random_point(rng)
     mean = manifold.pair_mean(a, b)

@@ -396,12 +396,9 @@ def test_the_preconditioner_is_symmetric_positive_definite_on_tangent_vectors(rn
 
 def test_the_preconditioner_takes_tangents_of_the_shape_of_a_point(rng):
     problem, point, U = make(rng, None, mu=0.1)
-    np.testing.assert_array_equal(
-        problem.preconditioner(point, U[:, :1]),
-        problem.preconditioner(point, np.repeat(U[:, :1], U.shape[1], 1)),
-    )
-    with pytest.raises(ValueError, match="broadcast"):
-        problem.preconditioner(point, U[:, :2])
+    for other in (U[:, :1], U[:, :2], np.hstack([U, U])):  # compiled code would read beyond its end
+        with pytest.raises(ValueError, match="rows"):
+            problem.preconditioner(point, other)
 
 
 def test_gradients_belong_to_who_asked_for_them(rng):

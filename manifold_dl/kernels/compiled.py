@@ -45,6 +45,7 @@ __all__ = [
     "travel",
 ]
 
+DOUBLE = np.dtype(float)
 NOTHING = np.zeros(0)
 NO_INVERSES = np.zeros((0, 0, 0))
 NOBODY = np.zeros(0, dtype=np.intp)
@@ -90,7 +91,7 @@ def energies(indices, codes, n_atoms):
 
 
 def balance(rows, energy):
-    if rows.dtype != np.float64 and rows.dtype != np.float32:  # half or extended precision: NumPy can
+    if rows.dtype != DOUBLE and rows.dtype != np.float32:  # half or extended precision: NumPy can
         return reference.balance(rows, energy)
     result = np.empty(rows.shape, rows.dtype)
     _balance(np.ascontiguousarray(rows), energy, LEAST_ENERGY, result)
@@ -207,6 +208,8 @@ def _energies(indices, codes, result):
 
 @compiled
 def _balance(rows, energy, least, result):
+    if len(rows) != len(energy):
+        raise ValueError("there are not as many rows as energies")
     mean = 0.0
     for i in range(len(energy)):
         mean += energy[i]

@@ -8,20 +8,10 @@ import numpy as np
 from manifold_dl.kernels.compiling import compiled
 
 
-def tangent(atoms, rows):
-    result = np.empty_like(rows)
-    _tangent(atoms, rows, result)
-    return result
-
-
-def travel(atoms, rows):
-    result = np.empty_like(atoms)
-    _travel(atoms, rows, result)
-    return result
-
-
 @compiled
 def dot(a, b):
+    if len(a) != len(b):
+        raise ValueError("the two vectors differ in length")
     total = 0.0
     for i in range(len(a)):
         total += a[i] * b[i]
@@ -29,7 +19,7 @@ def dot(a, b):
 
 
 @compiled
-def _tangent(atoms, rows, result):
+def tangent(atoms, rows, result):
     for i in range(len(rows)):
         along = 0.0
         for p in range(rows.shape[1]):
@@ -39,7 +29,7 @@ def _tangent(atoms, rows, result):
 
 
 @compiled
-def _travel(atoms, rows, result):
+def travel(atoms, rows, result):
     for i in range(len(rows)):
         square = 0.0
         for p in range(rows.shape[1]):

@@ -17,7 +17,7 @@ from manifold_dl.kernels.compiled_geodesic import (
     _move,
     _probe,
 )
-from manifold_dl.kernels.compiled_spheres import _travel
+from manifold_dl.kernels.compiled_spheres import travel
 from manifold_dl.kernels.compiling import compiled_into_callers
 from manifold_dl.kernels.reference import PIVOT_RATIO
 
@@ -75,7 +75,7 @@ def land(block, fitted, direction, t, mu, limits, landing):
     """
     signals, indptr, entries, order, first, place, factor_place, indices, _ = block
     atoms, copy, gradient, gram, energy, codes = landing
-    _travel(fitted[0], direction * direction.dtype.type(t), atoms)
+    travel(fitted[0], direction * direction.dtype.type(t), atoms)
     for i in range(len(atoms)):
         for p in range(atoms.shape[1]):
             copy[i, p] = atoms[i, p]

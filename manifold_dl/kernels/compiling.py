@@ -26,9 +26,17 @@ def _with_all_sources(jit):
     return decorate
 
 
-# Sums may be reordered so that they vectorise, but NaN and infinity keep their meaning.
+# Sums may be reordered so that they vectorise, but NaN and infinity keep their meaning. Kernels that call
+# each other become one: else LLVM leaves some calls, for which the process that compiles finds other machine
+# code than those that read the cache, with other last bits.
 compiled = _with_all_sources(
-    njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+    njit(
+        nogil=True,
+        cache=True,
+        error_model="numpy",
+        forceinline=True,
+        fastmath={"reassoc", "contract", "nsz", "arcp"},
+    )
 )
 
 # Part of every compiled function that calls it: that one alone is compiled.

@@ -75,6 +75,8 @@ def accumulate(rows, indptr, indices, codes, atoms):
 
 def balance(rows, energy):
     """Divide every row by its energy, at least a thousandth of the mean, in which energy is measured."""
+    if len(rows) != len(energy):
+        raise ValueError("there are not as many rows as energies")
     mean = np.mean(energy)
     if not mean > 0:
         return rows.copy()
@@ -117,17 +119,17 @@ def dot(a, b):
     return float(np.dot(a, b))
 
 
-def tangent(atoms, rows):
+def tangent(atoms, rows, result):
     """Take from every row its component along the atom: v − x (xᵀv)."""
-    return rows - atoms * np.vecdot(atoms, rows)[:, None]
+    result[:] = rows - atoms * np.vecdot(atoms, rows)[:, None]
 
 
-def travel(atoms, rows):
+def travel(atoms, rows, result):
     """Follow the great circles x cos θ + v sin θ / θ, and renormalise so that rounding never accumulates."""
     # sin θ / θ and cos θ round to 1 long before θ = 1e-30, so an atom at rest needs no case of its own.
     angles = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
     moved = atoms * np.cos(angles) + rows * (np.sin(angles) / angles)
-    return moved / np.linalg.norm(moved, axis=1, keepdims=True)
+    result[:] = moved / np.linalg.norm(moved, axis=1, keepdims=True)
 
 
 def depart(atoms, direction, gradient, gram):

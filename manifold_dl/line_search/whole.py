@@ -31,7 +31,10 @@ def whole_golden_section(
     ts, values, slopes = borrowed(probes[0]), borrowed(probes[1]), borrowed(probes[2])
     search = golden_section(ts, values, slopes, t, rounding, width)
     n, lowest = _follow(search, phi, start, probes)
-    return _end(block, fitted, direction, mu, limits, codes, landing, phi, start, probes, n, lowest)
+    n, t, moved, gain, value, n_bad = _end(block, fitted, direction, mu, limits, landing, probes, n, lowest)
+    if lowest and len(codes):  # those of the last slope: there has been none
+        n_bad += ask(phi, t, lowest > 0)[3]
+    return n, t, moved, gain, value, n_bad
 
 
 @compiled_to_the_letter
@@ -42,7 +45,7 @@ def whole_cubic_search(
     ts, values, slopes = borrowed(probes[0]), borrowed(probes[1]), borrowed(probes[2])
     search = cubic_search(ts, values, slopes, t, rounding, decrease, curvature)
     n, lowest = _follow(search, phi, start, probes)
-    return _end(block, fitted, direction, mu, limits, codes, landing, phi, start, probes, n, lowest)
+    return _end(block, fitted, direction, mu, limits, landing, probes, n, lowest)
 
 
 @compiled_into_callers
@@ -74,10 +77,8 @@ def _probe(phi, start, probes, n, t):
 
 
 @compiled_into_callers
-def _end(block, fitted, direction, mu, limits, codes, landing, phi, start, probes, n, lowest):
-    value, n_bad, t, slopes_before = 0.0, 0, probes[0, lowest], start[2]
+def _end(block, fitted, direction, mu, limits, landing, probes, n, lowest):
+    value, n_bad, t = 0.0, 0, probes[0, lowest]
     if lowest:
         value, n_bad = land(block, fitted, direction, t, mu, limits, landing)
-        if len(codes) and not slopes_before:  # those of the last slope: there has been none
-            n_bad += ask(phi, t, not slopes_before)[3]
     return n, t, probes[3, lowest], probes[4, lowest], value, n_bad

@@ -29,7 +29,7 @@ def dots(a, b):
 
 
 def by_rows(kernel, point, vector):
-    """Let a kernel, which wants atoms in contiguous rows, work on an m×k point and vector."""
+    """What a kernel, which wants atoms in contiguous rows, makes of an m×k point and vector."""
     if vector.shape != point.shape:  # kernels do not look, and would read beyond its end
         vector = np.broadcast_to(vector, point.shape)
     if point.dtype != DOUBLE or vector.dtype != DOUBLE:
@@ -37,7 +37,10 @@ def by_rows(kernel, point, vector):
         if dtype not in (np.float64, np.float32):  # half or extended precision: NumPy can
             kernel = getattr(reference, kernel.__name__)
         point, vector = point.astype(dtype, copy=False), vector.astype(dtype, copy=False)
-    return kernel(np.ascontiguousarray(point.T), np.ascontiguousarray(vector.T)).T
+    rows = np.ascontiguousarray(vector.T)
+    result = np.empty_like(rows)
+    kernel(np.ascontiguousarray(point.T), rows, result)
+    return result.T
 
 
 def norms(a):

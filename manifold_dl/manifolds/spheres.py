@@ -76,7 +76,7 @@ class Spheres(Oblique):
     def inner_product(self, point, tangent_vector_a, tangent_vector_b):
         """Sum over all entries of the product of two tangent vectors, as a float."""
         a, b = tangent_vector_a, tangent_vector_b
-        if a.dtype == DOUBLE and a.strides == b.strides and a.size == b.size:  # in the order of memory
+        if a.dtype == DOUBLE and a.strides == b.strides:  # each in the order of its memory: no copies
             return kernels.dot(a.ravel("K"), b.ravel("K"))
         return float(np.vdot(tangent_vector_a, tangent_vector_b))
 
