@@ -21,8 +21,6 @@ from manifold_dl.blocks import Total, share_out, split
 from manifold_dl.kernels.memory import aligned_copy
 from manifold_dl.restriction import Restriction
 
-NOBODY = np.zeros(0, dtype=np.intp)
-
 
 @dataclass
 class Counts:
@@ -142,12 +140,15 @@ class Objective:
         return state.energies
 
     def restrict(self, point, direction):
-        """φ(t) = f along the great circles that leave `point` in `direction`, with φ′."""
+        """φ(t) = f along the great circles that leave `point` in `direction`, with φ′.
+
+        The direction is read when φ is first asked for.
+        """
         state = self.at(point, with_gradient=True)
         if state.has_factors and not self.wants_hessian:
             state.forget_factors()  # an optimizer that searches along lines asks for no Hessian products
         walks = self.walks and getattr(point, "dtype", None) == self.dtype  # searches end in the dtype of x
-        return Restriction(self, state, self._checked(direction).T.copy(), walks)
+        return Restriction(self, state, np.ascontiguousarray(self._checked(direction).T), walks)
 
     def expect_searches(self):
         """The optimizer to come searches along lines: it needs no factors, and takes φ(t) for the value.
@@ -169,9 +170,8 @@ class Objective:
         """A search ended at these atoms (rows that nobody else has), and made the pass over the signals."""
         self.counts.value += 1
         self.counts.factorisation += 1
-        state = State(atoms, atoms.tobytes(), value)
+        state = State(atoms, atoms.tobytes(), value, codes)
         state.gram, state.gradient, state.energies = gram, gradient, energies
-        state.fits.append(kernels.Fit(value, gradient, codes, None, NOBODY, NOBODY))
         self._states = [state, *self._states[: self.wants_hessian]]
 
     @cached_property
@@ -264,10 +264,17 @@ class State:
 
     def __init__(self, atoms, key, value=0.0, codes=None):
         self.atoms, self.key, self.value = atoms, key, value
-        self.codes = codes  # of a search, or a function that gets them; after a pass the `fits` have them
+        self.codes = (
+            codes  # of a search, or a function that gets them; after another pass the `fits` have them
+        )
         self.gradient = self.gram = self.energies = None
         self.fits = []
         self.has_factors = self.gradient_asked = False
+
+    @property
+    def pieces(self):
+        """The codes, block by block, after a pass over the signals."""
+        return [fit.codes for fit in self.fits] if self.codes is None else [self.codes]
 
     def forget_factors(self):
         self.fits = [fit._replace(factors=None) for fit in self.fits]

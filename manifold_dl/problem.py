@@ -255,7 +255,7 @@ class DictionaryProblem(pymanopt.Problem):
         # A search in compiled code ends on the great circle; who has an `exp` of their own ends there.
         objective.walks &= getattr(type(manifold), "exp", None) in (Oblique.exp, Spheres.exp)
         if self._by_columns:
-            cost.restrict = self.restrict
+            cost.restrict = self._restrict
         super().__init__(
             manifold,
             cost,
@@ -270,6 +270,10 @@ class DictionaryProblem(pymanopt.Problem):
 
     def restrict(self, point, direction):
         """φ(t), with φ.derivative(t), along the geodesic that leaves `point` in `direction`."""
+        return self._restrict(point, np.array(direction))  # whatever becomes of the array
+
+    def _restrict(self, point, direction):
+        """The same for a line searcher, which uses it at once."""
         phi = self.objective.restrict(point, direction)
         return phi if self.unit == 1.0 and not self.penalties else ProblemRestriction(self, phi)
 

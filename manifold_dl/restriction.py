@@ -70,7 +70,7 @@ class Restriction:
             energy = Total()
 
             def products_with(pair):
-                (signals, indptr, indices), packs, codes = pair[0].data, pair[0].packs, pair[1].codes
+                (signals, indptr, indices), packs, codes = pair[0].data, pair[0].packs, pair[1]
                 found = kernels.along(
                     signals, indptr, indices, state.atoms, state.gram, objective.mu, codes, U, packs
                 )
@@ -80,7 +80,7 @@ class Restriction:
                 self.products.append(found[0])
                 energy.add(found[1])
 
-            pairs = list(zip(objective.blocks, state.fits, strict=True))
+            pairs = list(zip(objective.blocks, state.pieces, strict=True))
             share_out(products_with, pairs, take, objective.threads)
             energy = energy.like(grams[0])
         else:
@@ -118,7 +118,7 @@ class Restriction:
         objective, state = self.objective, self.state
         if not self.walks or self.way is not None or not searcher.max_probes <= MOST_PROBES:
             return None
-        block, fit, atoms = objective.blocks[0], state.fits[0], state.atoms
+        block, atoms = objective.blocks[0], state.atoms
         (k, m), dtype, believes = atoms.shape, atoms.dtype, objective.believes_searches
         # Where it lands: the atoms, for us and for others. It makes a pass over the signals there, unless it
         # is believed, or factors are wanted: then there is no room for what a pass finds.
@@ -129,7 +129,7 @@ class Restriction:
         probes = np.empty((5, int(searcher.max_probes) + 1))
         n, t, moved, gain, value, n_bad = searcher.whole(
             block.all,
-            (atoms, state.gram, state.gradient, fit.codes),
+            (atoms, state.gram, state.gradient, state.pieces[0]),
             self.direction, objective.mu, kernels.LIMITS,
             codes if believes else codes[:0],
             (landed, point, gradient, gram, energy, codes),

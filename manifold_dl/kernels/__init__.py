@@ -54,11 +54,10 @@ except ImportError:  # no Numba on this platform
     from manifold_dl.kernels.reference_ksvd import ksvd
 
     LIMITS = None  # of compiled searches
-from manifold_dl.kernels.reference import Fit, Way
+from manifold_dl.kernels.reference import Way
 
 __all__ = [
     "LIMITS",
-    "Fit",
     "Way",
     "accumulate",
     "along",

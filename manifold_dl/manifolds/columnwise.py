@@ -38,7 +38,7 @@ def by_rows(kernel, point, vector):
             kernel = getattr(reference, kernel.__name__)
         point, vector = point.astype(dtype, copy=False), vector.astype(dtype, copy=False)
     rows = np.ascontiguousarray(vector.T)
-    result = np.empty_like(rows)
+    result = np.empty(rows.shape, rows.dtype)
     kernel(np.ascontiguousarray(point.T), rows, result)
     return result.T
 
