@@ -9,9 +9,10 @@ import numba
 import numpy as np
 import pytest
 
-from manifold_dl.kernels import compiled, reference
+from manifold_dl.kernels import compiled, compiling, reference
 from manifold_dl.kernels.packs import LANES
 from manifold_dl.kernels.reference import Way
+from manifold_dl.line_search import GeodesicSearch
 
 M, K = 6, 15  # the dimension and the number of atoms: supports of up to M + 2 atoms
 
@@ -582,3 +583,34 @@ def test_what_others_compile_is_their_own_business(capfd):
     made["double"].__module__ = None
     assert numba.njit(made["double"])(3) == 6
     assert capfd.readouterr().err == ""
+
+
+def test_the_cache_looks_at_all_that_is_compiled_together():
+    # Numba by itself would look at whole.py alone, and run the search that cubic.py held at the time.
+    names = {name for name, *_ in compiling.STAMP}
+    assert {"cubic.py", "golden.py", "whole.py", "packs.py", "compiled.py", "compiled_walk.py"} <= names
+    for kernel in (GeodesicSearch.whole, compiled._fit):
+        assert kernel._cache._cache_file._source_stamp == compiling.STAMP
+
+
+@pytest.mark.slow
+def test_the_process_that_compiles_finds_the_same_bits_as_those_after_it(tmp_path):
+    code = (
+        "import numpy as np\n"
+        "from pymanopt.optimizers import ConjugateGradient\n"
+        "import manifold_dl as mdl\n"
+        "D, X, Y = mdl.datasets.synthetic(16, 32, 300, sparsity=4, snr_db=20, rng=0)\n"
+        "problem = mdl.update_problem(Y, X, mu=0.1)\n"
+        "start = problem.manifold.random_point(rng=1)\n"
+        "for searcher in (mdl.GeodesicSearch(), mdl.GoldenSection()):\n"
+        "    optimizer = ConjugateGradient(line_searcher=searcher, max_iterations=9, verbosity=0)\n"
+        "    print(optimizer.run(problem, initial_point=start).point.tobytes().hex())\n"
+        "print(problem.euclidean_hessian(start, start).tobytes().hex())\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    runs = [
+        subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        for _ in range(2)
+    ]
+    assert ["compiling" in run.stderr for run in runs] == [True, False]
+    assert runs[0].stdout == runs[1].stdout != ""

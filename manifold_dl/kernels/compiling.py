@@ -13,14 +13,14 @@ from numba.extending import intrinsic
 _SOURCES = sorted(
     file for folder in ("kernels", "line_search") for file in Path(__file__).parents[1].glob(f"{folder}/*.py")
 )
-_STAMP = tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in _SOURCES)
+STAMP = tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in _SOURCES)
 
 
 def _with_all_sources(jit):
     def decorate(function):
         dispatcher = jit(function)
         with suppress(AttributeError):  # with another Numba, editing a kernel may take a look at __pycache__
-            dispatcher._cache._cache_file._source_stamp = _STAMP
+            dispatcher._cache._cache_file._source_stamp = STAMP
         return dispatcher
 
     return decorate
