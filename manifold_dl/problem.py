@@ -6,9 +6,6 @@ problem counts what it evaluates and records every point that an optimizer accep
 own counts and logs are not to be relied on.
 """
 
-import time
-from typing import NamedTuple
-
 import numpy as np
 import pymanopt
 import scipy.sparse
@@ -16,6 +13,7 @@ from pymanopt.manifolds import Oblique
 
 from manifold_dl import kernels
 from manifold_dl.blocks import as_threads
+from manifold_dl.books import Books, Iterate
 from manifold_dl.inputs import as_atoms, as_dictionary, as_ridge, as_signals, as_support, squared_norm
 from manifold_dl.manifolds import Spheres
 from manifold_dl.objective import Objective
@@ -148,34 +146,6 @@ def _without(rows, omega, part, dictionary):
     idle = np.ones(len(rows), dtype=bool)
     idle[part.active] = False
     return rest[part.active], squared_norm(rest[idle])
-
-
-class Iterate(NamedTuple):
-    """What is known of a point that an optimizer accepted."""
-
-    value: float
-    gradient_norm: float
-    seconds: float
-    evaluations: int  # values, gradients, Hessian products and probes, up to here
-
-
-class Books:
-    """Since when there are evaluations, and which point was written down last."""
-
-    def __init__(self):
-        self.started = self.last = None
-
-    def begin(self):
-        if self.started is None:
-            self.started = time.perf_counter()
-
-    def seconds(self):
-        return time.perf_counter() - self.started
-
-    def is_new(self, key):
-        """Whether this point is another than the last one, which it now is."""
-        new, self.last = key != self.last, key
-        return new
 
 
 class DictionaryProblem(pymanopt.Problem):
