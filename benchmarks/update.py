@@ -118,7 +118,7 @@ def steps_against_mod(data, repeats):
         )
 
 
-def parts_of_a_step(data, repeats):
+def parts_of_a_step(data, repeats, few=10, many=30):
     problem = data.problem()
     objective = problem.objective
     turn, points = count(1), cycle(data.points)  # a new t, another point, each time
@@ -126,18 +126,21 @@ def parts_of_a_step(data, repeats):
     # Hessian products at one point share its factorisation: that of another problem, which stays there.
     other = data.problem().objective
     other.hessian(data.start, data.direction)
+    search = golden_sections(data)
 
     def evaluate():
         point = next(points)
         objective.value(point), objective.gradient(point)
 
     seconds = shortest(
-        5 * repeats,
+        3 * repeats,
         full=evaluate,
+        few=lambda: search(few),
+        many=lambda: search(many),
         slope=lambda: phi.derivative(1e-3 * next(turn)),
         hessian=lambda: other.hessian(data.start, data.direction),
     )
-    seconds["value"] = one_more_probe(data, repeats)
+    seconds["value"] = (seconds["many"] - seconds["few"]) / (many - few)
     full = milliseconds(seconds["full"])
     for name, label, target in (
         ("value", "one more probe φ(t) in a search / value and gradient", 0.2),
@@ -148,8 +151,8 @@ def parts_of_a_step(data, repeats):
         yield Row(label, data.size, seconds[name] / seconds["full"], target, detail)
 
 
-def one_more_probe(data, repeats, few=10, many=30):
-    """Seconds, from golden sections that may make so many probes and would go on."""
+def golden_sections(data):
+    """Searches from one point, with as many probes as they are allowed: they would go on."""
     problem, start = data.problem(), np.asfortranarray(data.start)
     cost, manifold = problem.cost(start), problem.manifold
     gradient = problem.riemannian_gradient(start)
@@ -158,12 +161,12 @@ def one_more_probe(data, repeats, few=10, many=30):
 
     def search(probes):
         problem.cost(start)  # its pass over the signals is where all of them set out
+        before = problem.counts.probe
         searcher = GoldenSection(max_probes=probes, width=1e-8)
         searcher.search(problem.cost, manifold, start, direction, cost, slope)
+        assert problem.counts.probe == before + probes
 
-    seconds = shortest(2 * repeats, few=lambda: search(few), many=lambda: search(many))
-    assert problem.counts.probe == (2 * repeats + 1) * (few + many)
-    return (seconds["many"] - seconds["few"]) / (many - few)
+    return search
 
 
 @contextmanager
