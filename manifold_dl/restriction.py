@@ -137,7 +137,7 @@ class Restriction:
             probes, t, rounding, *searcher._settings(),
         )  # fmt: skip
         objective.counts.probe += abs(n)
-        if n < 0:  # a signal without full rank, for the reference kernel: the next search would meet it again
+        if n < 0:  # a signal without full rank, or φ is no number: for Python, and not to be tried again
             objective.walks = self.walks = False
             return None
         if t == 0:

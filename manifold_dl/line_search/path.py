@@ -55,7 +55,8 @@ class Path:
             if searcher.uses_slopes and value < math.inf:
                 if not math.isfinite(slope):
                     guessed.append(len(ts) - 1)
-                estimate_slopes(ts, values, slopes, guessed)
+                if guessed:
+                    estimate_slopes(ts, values, slopes, guessed)
         if lowest and self.restriction is not None:
             self._evaluate(ts[lowest])
         return ts[lowest], self._point, self._value, ((ts, values), len(ts) - 1)
