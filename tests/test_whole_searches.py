@@ -93,7 +93,6 @@ def test_one_call_finds_what_many_find(searcher, mu, manifold, believed):
 def test_supports_in_no_order(searcher):
     data = Data()
     data.mask = np.array([np.random.default_rng(j).permutation(12)[:3] for j in range(150)])
-    problem = data.problem()
     assert_alike(in_both_ways(data, searcher))
     part = {"atoms": [7, 2, 5], "dictionary": data.D}
     problem = data.problem(**part)
