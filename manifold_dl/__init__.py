@@ -15,6 +15,7 @@ _HOMES = {
         *["FOCUSS", "IHT", "OMP", "AnnealedLasso", "BasisPursuit", "FixedSupport", "ForwardSelection"],
         *["GradientPursuit", "Lasso", "MatchingPursuit", "SubspacePursuit"],
     ],
+    "errors": ["ComponentError"],
     "estimator": ["ManifoldDictionaryLearning"],
     "learn": ["learn_dictionary"],
     "line_search": ["GeodesicSearch", "GoldenSection"],

@@ -24,6 +24,7 @@ from manifold_dl.coders import (
     MatchingPursuit,
     SubspacePursuit,
 )
+from manifold_dl.errors import ComponentError
 from manifold_dl.estimator import ManifoldDictionaryLearning
 from manifold_dl.learn import learn_dictionary
 from manifold_dl.line_search import GeodesicSearch, GoldenSection
@@ -46,6 +47,7 @@ __all__ = [
     "AnnealedLasso",
     "BasisPursuit",
     "Checkpoint",
+    "ComponentError",
     "EarlyStopping",
     "FixedSupport",
     "ForwardSelection",
