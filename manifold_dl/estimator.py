@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from manifold_dl.blocks import using_threads
 from manifold_dl.callbacks import History, Progress
 from manifold_dl.coders import OMP
-from manifold_dl.learn import learn_dictionary, squared_error
-from manifold_dl.result import Reason
+from manifold_dl.learn import learn_dictionary
+from manifold_dl.result import Reason, explained_fraction
 from manifold_dl.starts import initial_dictionary
 from manifold_dl.streaming import Evidence, absorb
 from manifold_dl.updates import SimCO
@@ -62,6 +62,8 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Loss, objective, time and evaluations of each of them.
     reason_ : Reason
         Why `fit` ended.
+    explained : float
+        The fraction of the training samples' energy that the codes of `fit` represent.
     n_samples_seen_ : int
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -160,6 +162,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.history_(replace(step, seconds=before + step.seconds))
         self.n_iter_ += 1
         self._remember(dictionary)
+        self.__dict__.pop("_explained", None)  # it was that of another dictionary
         return self
 
     def transform(self, X):
@@ -185,14 +188,21 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         check_is_fitted(self)
         signals = self._signals(X, reset=False)
-        # In units of the largest entry, so that no square vanishes or overflows.
-        unit = float(np.abs(signals).max())
-        if unit == 0:
-            return 1.0
-        codes = self._encode(signals)
-        codes.data = codes.data / unit
-        scaled = (signals / unit).astype(float)
-        return 1 - squared_error(scaled, self.components_.T.astype(float), codes) / float(np.sum(scaled**2))
+        return explained_fraction(signals, self.components_.T, self._encode(signals))
+
+    @property
+    def explained(self):
+        """The fraction of the training samples' energy that the codes of `fit` represent.
+
+        It is `Result.explained`: 1 − ‖X − `codes @ components_`‖²/‖X‖² with the codes that `fit_transform`
+        returns. `partial_fit` does not keep its samples: after it, `score` answers for any samples you have.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_explained"):
+            raise AttributeError(
+                "explained is known after fit only, and partial_fit keeps no samples: use score(X)."
+            )
+        return self._explained
 
     def get_params(self, deep=True):
         """The parameters; with `deep` also the fields of the parts, as in ``coder__sparsity``."""
@@ -247,6 +257,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._rng, self._evidence = rng, Evidence(energy, signals.shape[1])
         self.history_, self.reason_, self.n_iter_ = result.history, result.reason, result.n_iter
         self._remember(result.dictionary)
+        self._explained = result.explained
         return result
 
     def _remember(self, dictionary):

@@ -19,7 +19,7 @@ from manifold_dl.callbacks import History, Step
 from manifold_dl.inputs import as_matrix, as_support
 from manifold_dl.objective import tally
 from manifold_dl.replacement import ReplaceAtoms
-from manifold_dl.result import Reason, Result
+from manifold_dl.result import Reason, Result, explained_fraction
 from manifold_dl.starts import initial_dictionary
 from manifold_dl.storage import RunState, fingerprint, load_checkpoint
 from manifold_dl.updates import SimCO, two_step
@@ -174,7 +174,8 @@ def _run(Y, n_atoms, coder, update, max_iter, init, tol, rng, callbacks, threads
             reason = Reason.INTERRUPTED
             _, D, codes = best
         # A copy, so that the next run with the same History does not take this one's columns away.
-        return Result(D, _last_codes(encode, Y, D, codes), copy.copy(history), reason)
+        codes = _last_codes(encode, Y, D, codes)
+        return Result(D, codes, copy.copy(history), reason, explained_fraction(Y, D, codes))
 
 
 def squared_error(signals, dictionary, codes):

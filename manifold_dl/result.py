@@ -1,12 +1,16 @@
 """What learning returns, and why it ended."""
 
 import enum
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from manifold_dl import kernels
+from manifold_dl.blocks import split
 from manifold_dl.callbacks import History
+from manifold_dl.inputs import as_support
 
 
 class Reason(enum.Enum):
@@ -31,12 +35,16 @@ class Result:
     codes : sparse d×n array, the coder's codes for that dictionary
     history : History
     reason : Reason
+    explained : float
+        The fraction of the signals' energy that this dictionary with these codes represents,
+        1 − ‖Y − DX‖²/‖Y‖². NaN where nobody computed it.
     """
 
     dictionary: np.ndarray
     codes: Any
     history: History
     reason: Reason
+    explained: float = math.nan
 
     @property
     def n_iter(self):
@@ -50,7 +58,8 @@ class Result:
         if self.n_iter:
             first, last = self.history.loss[0], self.history.loss[-1]
             lines.append(f"Loss ‖Y − DX‖²/n: {first:.4g} → {last:.4g}, {self.history.seconds[-1]:.1f} s.")
-        lines.append(f"Codes: {self.codes.nnz / n:.2f} atoms a signal.")
+        known = "" if math.isnan(self.explained) else f"; {self.explained:.2%} of the energy explained"
+        lines.append(f"Codes: {self.codes.nnz / n:.2f} atoms per signal{known}.")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -60,3 +69,28 @@ class Result:
         from manifold_dl.plotting import plot_convergence
 
         return plot_convergence(self.history, ax=ax)
+
+
+def explained_fraction(signals: np.ndarray, dictionary: np.ndarray, codes: Any) -> float:
+    """1 − ‖Y − DX‖²/‖Y‖², from the residual and in double precision; 1 for signals of zero.
+
+    Examples
+    --------
+    >>> Y, X = np.array([[3.0, 0.0], [0.0, 1.0]]), np.array([[3.0, 0.0], [0.0, 0.0]])
+    >>> explained_fraction(Y, np.eye(2), X)
+    0.9
+    """
+    support = as_support(codes, signals.shape[1], dictionary.shape[1])
+    largest = max(float(signals.max()), -float(signals.min()))
+    if largest == 0:
+        return 1.0
+    unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)  # a power of two: no square vanishes or overflows
+    atoms = np.ascontiguousarray(dictionary.T, dtype=float)
+    error = energy = 0.0
+    for block in split(signals.T, support.indptr, support.indices):
+        rows = np.array(block.signals, dtype=float, order="C") / unit
+        energy += float(np.vdot(rows, rows))
+        values = support.values[block.entries].astype(float) / unit
+        kernels.accumulate(rows, block.indptr, block.indices, -values, atoms)
+        error += float(np.vdot(rows, rows))
+    return 1 - error / energy

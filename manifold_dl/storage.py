@@ -63,7 +63,8 @@ def save(result, path):
     """
     arrays = {"dictionary": result.dictionary, **_codes_to_arrays(result.codes)}
     arrays |= {f"history/{name}": column for name, column in result.history.to_dict().items()}
-    write(path, "result", {"reason": result.reason.name}, arrays)
+    explained = None if math.isnan(result.explained) else result.explained
+    write(path, "result", {"reason": result.reason.name, "explained": explained}, arrays)
 
 
 def load(path, max_bytes=MAX_BYTES):
@@ -74,7 +75,9 @@ def load(path, max_bytes=MAX_BYTES):
         columns = _columns(arrays)
         history = History(condition="kappa" in columns, coherence="coherence" in columns)
         history.restore(columns)
-        return Result(D, _arrays_to_codes(arrays, D.shape[1]), history, Reason[meta["reason"]])
+        codes, explained = _arrays_to_codes(arrays, D.shape[1]), meta["explained"]
+        explained = math.nan if explained is None else float(explained)
+        return Result(D, codes, history, Reason[meta["reason"]], explained)
 
 
 def save_checkpoint(state, path):
