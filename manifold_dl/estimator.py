@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from manifold_dl.blocks import using_threads
 from manifold_dl.callbacks import History, Progress
 from manifold_dl.coders import OMP
+from manifold_dl.coders.calling import run_coder
 from manifold_dl.learn import learn_dictionary
 from manifold_dl.result import Reason, explained_fraction
 from manifold_dl.starts import initial_dictionary
@@ -300,7 +301,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _encode(self, signals):
         dictionary = self.components_.T
         with self._threads():
-            return self._coder(dictionary.shape).encode(signals, dictionary)
+            return run_coder(self._coder(dictionary.shape), signals, dictionary)
 
     def _threads(self):
         return using_threads(joblib.effective_n_jobs(self.n_jobs))

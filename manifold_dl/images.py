@@ -15,6 +15,7 @@ from pymanopt.optimizers import ConjugateGradient
 
 from manifold_dl.callbacks import History
 from manifold_dl.coders import ForwardSelection
+from manifold_dl.coders.calling import run_coder
 from manifold_dl.learn import learn_dictionary
 from manifold_dl.line_search import GeodesicSearch
 from manifold_dl.regularizers import Tether
@@ -265,7 +266,7 @@ def reconstruct(picture, dictionary, coder, sigma, threads=None, callbacks=()):
         patches, means = centred(
             picture.windows[np.ix_(strip, columns)].reshape(-1, *picture.windows.shape[2:])
         )
-        codes = coder.encode(patches.T, dictionary, threads=threads)
+        codes = run_coder(coder, patches.T, dictionary, threads=threads)
         clean = (codes.T @ dictionary.T).astype(pixels.dtype).reshape(len(strip), len(columns), -1, p, p)
         clean += means.reshape(len(strip), len(columns), -1, 1, 1)
         _add(total, weight, clean, strip, columns)

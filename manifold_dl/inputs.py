@@ -4,12 +4,13 @@ Every public function that takes signals, a dictionary, a support, a set of atom
 first, so that a mistake is named where it was made and nothing has changed yet.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from manifold_dl.blocks import LARGEST_BLOCK, gather
+from manifold_dl.errors import ComponentError
 
 
 class Support(NamedTuple):
@@ -157,6 +158,44 @@ def as_support(support, n_signals, n_atoms=None):
     if n_atoms is not None and found.n_atoms != n_atoms:
         raise ValueError(f"the support names {found.n_atoms} atoms, but the dictionary has {n_atoms}.")
     return found
+
+
+def as_codes(codes: Any, coder: Any, shape: tuple[int, int], dtype: np.dtype) -> scipy.sparse.csc_array:
+    """The codes that a coder returned: a finite csc_array of d×n numbers with sorted indices.
+
+    A csc_array in this form is returned as it is. Other sparse formats and dense d×n arrays are converted; a
+    dense array keeps its non-zero entries only. Anything else is a fault of the coder, which is named.
+
+    Examples
+    --------
+    >>> from manifold_dl.coders import OMP
+    >>> as_codes([[0.0, 2.0], [3.0, 0.0]], OMP(sparsity=1), shape=(2, 2), dtype=float).indices.tolist()
+    [1, 0]
+    """
+    if not scipy.sparse.issparse(codes):
+        codes = np.asarray(codes)
+    if codes.dtype.kind not in "fiub":
+        fault = f"returned codes of dtype {codes.dtype}, where real numbers are expected"
+        raise ComponentError(coder, "coder", fault)
+    if codes.shape != shape:
+        fault = f"returned codes of shape {codes.shape} where d×n = {shape}"
+        if codes.shape == shape[::-1]:
+            fault += ", with the codes of a signal in a column: return the transpose"
+        raise ComponentError(coder, "coder", fault)
+    values = codes.data if scipy.sparse.issparse(codes) else codes
+    if not np.isfinite(values).all():
+        raise ComponentError(coder, "coder", "returned codes that are not finite")
+    codes = codes if scipy.sparse.issparse(codes) else scipy.sparse.csc_array(codes)
+    try:
+        _from_sparse(codes)  # before SciPy or a kernel follows indices that lead nowhere
+    except (TypeError, ValueError) as error:
+        fault = f"returned codes that cannot be used: {str(error).rstrip('.')}"
+        raise ComponentError(coder, "coder", fault) from error
+    codes = scipy.sparse.csc_array(codes)
+    if not codes.has_canonical_format:
+        codes = codes.copy()
+        codes.sum_duplicates()
+    return codes.astype(dtype, copy=False)
 
 
 def _from_sparse(matrix):

@@ -5,7 +5,6 @@ and what happens after every iteration are objects that the caller chooses.
 """
 
 import copy
-import inspect
 import time
 from contextlib import ExitStack
 from functools import partial
@@ -16,6 +15,7 @@ import numpy as np
 from manifold_dl import kernels
 from manifold_dl.blocks import using_threads
 from manifold_dl.callbacks import History, Step
+from manifold_dl.coders.calling import run_coder
 from manifold_dl.inputs import as_matrix, as_support
 from manifold_dl.objective import tally
 from manifold_dl.replacement import ReplaceAtoms
@@ -217,12 +217,10 @@ def _require_parts(coder, update, replace, callbacks):
 
 
 def _encoder(coder, threads):
-    """encode(Y, D, last codes, iteration): each coder is told as much of it as it wants to know."""
-    known = inspect.signature(coder.encode).parameters
+    """encode(Y, D, last codes, iteration) → csc_array (d×n): each coder is told what its `encode` names."""
 
     def encode(Y, D, codes, iteration=None):
-        options = {"threads": threads, "codes": codes, "iteration": iteration}
-        return coder.encode(Y, D, **{name: value for name, value in options.items() if name in known})
+        return run_coder(coder, Y, D, threads=threads, codes=codes, iteration=iteration)
 
     return encode
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from manifold_dl.callbacks import Step
+from manifold_dl.coders.calling import run_coder
 from manifold_dl.learn import squared_error
 from manifold_dl.objective import tally
 
@@ -87,7 +88,7 @@ def absorb(signals, dictionary, evidence, coder, update, *, iteration=0, rng=Non
     if hasattr(update, "recall"):
         update.recall(evidence.memory)
     with tally() as counts:
-        codes = coder.encode(signals, dictionary)
+        codes = run_coder(coder, signals, dictionary)
         goal, moved_codes = update(signals, dictionary, codes, iteration=iteration, rng=rng)
     error = squared_error(signals, dictionary, codes)
     step = Step(

@@ -596,13 +596,15 @@ def changes_its_input(X, Y, D):
 
 
 WRONG = {
-    "not a csc_array": lambda X, Y, D: X.toarray(),
-    "ndarray": lambda X, Y, D: X.toarray(),
-    "csr_array, not": lambda X, Y, D: csr_array(X),
     "of shape": lambda X, Y, D: csc_array(X.T),
     "float32 codes for float64": lambda X, Y, D: X.astype(np.float32),
     "not finite": lambda X, Y, D: with_data(X, X.data * np.nan),
-    "not increasing": unsorted,
+    "codes that are not finite": lambda X, Y, D: X.toarray() * np.nan,
+    "return the transpose": lambda X, Y, D: X.T.toarray(),
+    "real numbers are expected": lambda X, Y, D: "codes",
+    "outside its own shape": lambda X, Y, D: csc_array(
+        (X.data, X.indices + 99 - X.indices[0], X.indptr), X.shape
+    ),
     "changed the signals": changes_its_input,
     "not deterministic": lambda X, Y, D: with_data(X, X.data * np.random.default_rng().uniform(0.9, 1)),
     "an atom flipped": lambda X, Y, D: csc_array(X.toarray() * (D[:1].T > 0)),
@@ -618,6 +620,42 @@ WRONG = {
 def test_a_wrong_coder_is_named_with_its_fault(fault):
     with pytest.raises(AssertionError, match=fault):
         check_coder(Wrong(WRONG[fault]))
+
+
+ACCEPTED = {
+    "a dense ndarray": lambda X, Y, D: X.toarray(),
+    "csr_array": lambda X, Y, D: csr_array(X),
+    "not increasing": unsorted,
+}
+
+
+@pytest.mark.parametrize("remark", ACCEPTED)
+def test_codes_that_are_converted_pass_with_a_remark_and_learn_the_same(remark):
+    coder = Wrong(ACCEPTED[remark])
+    report = check_coder(coder)
+    assert report
+    assert any(remark in fact for fact in report.remarks)
+    assert "remark: " in str(report)
+    Y = mdl.datasets.synthetic(8, 12, 80, sparsity=3, rng=0).signals
+    ours, theirs = (mdl.learn_dictionary(Y, 12, coder=c, rng=0, max_iter=3) for c in (OMP(sparsity=3), coder))
+    np.testing.assert_array_equal(theirs.dictionary, ours.dictionary)
+    np.testing.assert_array_equal(theirs.codes.toarray(), ours.codes.toarray())
+    assert theirs.codes.format == "csc"
+
+
+@pytest.mark.parametrize(
+    "fault", ["of shape", "not finite", "return the transpose", "real numbers", "outside its own shape"]
+)
+def test_codes_that_fail_the_check_are_refused_by_learning_in_the_same_words(fault):
+    spoil = next(spoil for name, spoil in WRONG.items() if fault in name)
+    with pytest.raises(CheckFailed) as checked:
+        check_coder(Wrong(spoil))
+    with pytest.raises(mdl.errors.ComponentError, match=fault) as learned:
+        Y = mdl.datasets.synthetic(16, 24, 40, sparsity=3, rng=0).signals
+        mdl.learn_dictionary(Y, 24, coder=Wrong(spoil), rng=0, max_iter=3)
+    assert "Wrong" in str(learned.value)
+    if fault != "outside its own shape":  # that sentence names an index, which depends on the signals
+        assert checked.value.report.fault == learned.value.problem
 
 
 def test_squares_that_overflow_are_found():

@@ -1,6 +1,8 @@
 """What a check returns, and what it raises: the convention that all checks share."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn
 
 
 class CheckFailed(AssertionError):
@@ -19,28 +21,45 @@ class CheckFailed(AssertionError):
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found in order, and what it had to skip. True unless a fault was found.
+    """What a check found in order. True unless a fault was found.
+
+    Attributes
+    ----------
+    subject : str
+        The name of the class or function that was checked.
+    passed : tuple of str
+        What holds.
+    remarks : tuple of str
+        What is allowed, but worth knowing: it works, and something else would be faster or more accurate.
+    skipped : tuple of str
+        What could not be checked or was not promised, with the reason.
+    fault : str or None
+        The fault that ended the check.
 
     Examples
     --------
-    >>> Report("Blocks(size=3)", passed=("a seed repeats the sweep",), skipped=("covers every atom",))
-    Blocks(size=3): 1 property holds.
+    >>> Report("Blocks", passed=("a seed repeats the sweep",), skipped=("covers every atom",))
+    Blocks: 1 property holds.
       holds: a seed repeats the sweep
       skipped: covers every atom
     """
 
     subject: str
-    passed: tuple = ()
-    skipped: tuple = ()
+    passed: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     fault: str | None = None
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.fault is None
 
-    def __str__(self):
+    def __str__(self) -> str:
         count = "1 property holds" if len(self.passed) == 1 else f"{len(self.passed)} properties hold"
+        if self.remarks:
+            count += ", with a remark" if len(self.remarks) == 1 else f", with {len(self.remarks)} remarks"
         lines = [f"{self.subject}: {count}."]
         lines += [f"holds: {fact}" for fact in self.passed]
+        lines += [f"remark: {fact}" for fact in self.remarks]
         lines += [f"skipped: {fact}" for fact in self.skipped]
         lines += [f"fault: {self.fault}"] if self.fault else []
         return "\n  ".join(lines)
@@ -49,22 +68,56 @@ class Report:
 
 
 class Inspection:
-    """The notes of a check under way: what holds, what was skipped, and the fault that ends it."""
+    """The notes of a check under way: what holds, what was skipped, and the fault that ends it.
 
-    def __init__(self, subject):
-        self.subject = subject if isinstance(subject, str) else type(subject).__name__
-        self.passed, self.skipped = [], []
+    Parameters
+    ----------
+    subject : object
+        What is checked; it gives the report its title, see `title_of`.
+    """
 
-    def require(self, holds, fact, fault):
+    def __init__(self, subject: Any) -> None:
+        self.subject = title_of(subject)
+        self.passed: list[str] = []
+        self.remarks: list[str] = []
+        self.skipped: list[str] = []
+
+    def require(self, holds: Any, fact: str, fault: str) -> None:
         """Note the fact if it holds; otherwise raise `CheckFailed` with the fault, said of the subject."""
         if not holds:
-            raise CheckFailed(f"{self.subject} {fault}.", self.report(fault))
+            self.fail(fault)
         if fact not in self.passed:
             self.passed.append(fact)
 
-    def skip(self, fact):
+    def fail(self, fault: str, cause: BaseException | None = None) -> NoReturn:
+        """Raise `CheckFailed` with the fault, said of the subject."""
+        raise CheckFailed(f"{self.subject} {fault}.", self.report(fault)) from cause
+
+    def remark(self, fact: str) -> None:
+        """Note what is no fault, but worth knowing."""
+        if fact not in self.remarks:
+            self.remarks.append(fact)
+
+    def skip(self, fact: str) -> None:
+        """Note what could not be checked, with the reason."""
         if fact not in self.skipped:
             self.skipped.append(fact)
 
-    def report(self, fault=None):
-        return Report(self.subject, tuple(self.passed), tuple(self.skipped), fault)
+    def report(self, fault: str | None = None) -> Report:
+        return Report(self.subject, tuple(self.passed), tuple(self.skipped), tuple(self.remarks), fault)
+
+
+def title_of(subject: Any) -> str:
+    """The name of what is checked: of the function if it is one, of the class of an object otherwise.
+
+    Examples
+    --------
+    >>> def peaks(D): ...
+    >>> title_of(peaks), title_of(partial(peaks, power=4)), title_of(1.5)
+    ('peaks', 'peaks', 'float')
+    """
+    if isinstance(subject, str):
+        return subject
+    if isinstance(subject, partial):
+        return title_of(subject.func)
+    return getattr(subject, "__name__", None) or type(subject).__name__
