@@ -19,6 +19,7 @@ from manifold_dl.manifolds import Spheres
 from manifold_dl.objective import Objective
 from manifold_dl.parts import Incidence
 from manifold_dl.penalties import Penalties
+from manifold_dl.regularizers.functions import as_regularizers
 from manifold_dl.restriction import ProblemRestriction
 
 
@@ -57,7 +58,7 @@ def update_problem(
     dictionary : m×d array, optional
         The whole dictionary; needed where I leaves some atoms out.
     regularizers : sequence of Regularizer
-        Smooth penalties on the whole dictionary.
+        Smooth penalties on the whole dictionary; functions of it will do.
     codes : "follow" or "fixed"
         Whether the codes of I follow D (SimCO) or keep the values given with the support (MOD).
     precondition : bool
@@ -187,7 +188,7 @@ class DictionaryProblem(pymanopt.Problem):
         self.scale = scale
         self.part = part
         self._omega, self._whole = support, dictionary
-        penalties, regularizers = None, tuple(regularizers)
+        penalties, regularizers = None, as_regularizers(regularizers)
         if regularizers:
             penalties = Penalties(regularizers, self.dictionary, part.atoms, support.n_atoms)
         self.penalties = penalties

@@ -26,6 +26,7 @@ from manifold_dl.optimizers import (
     step_memory,
 )
 from manifold_dl.optimizers.running import has_line_searcher
+from manifold_dl.regularizers.functions import as_regularizers
 from manifold_dl.schedules import AllAtoms, OneAtATime, sweep
 from manifold_dl.stage import Stage
 
@@ -74,7 +75,7 @@ class SimCO:
     schedule : Schedule or iterable of index arrays
         The sets I of one sweep.
     regularizers : sequence of Regularizer
-        Smooth penalties on the whole dictionary.
+        Smooth penalties on the whole dictionary; functions of it will do.
     codes : "follow" or "fixed"
         Whether the codes follow the dictionary (SimCO) or stay (MOD on the manifold).
     precondition : bool
@@ -141,8 +142,7 @@ class SimCO:
             raise TypeError(
                 f"manifold={self.manifold!r}: pass a factory (m, k) → manifold, such as the class Spheres."
             )
-        if not isinstance(self.regularizers, Sequence):
-            raise TypeError(f"regularizers={self.regularizers!r}: pass a list of them, if only of one.")
+        object.__setattr__(self, "regularizers", as_regularizers(self.regularizers))
         as_threads(self.threads)
         if isinstance(self.mu, np.ndarray):  # as a list it compares like every other field
             object.__setattr__(self, "mu", self.mu.tolist())

@@ -1,7 +1,7 @@
 """Smooth penalties R(D) on the dictionary, added to the objective of an update.
 
-A regularizer is any object with a method ``value(dictionary)``; nothing needs to be inherited. Derivatives
-are optional: whoever builds a problem asks :func:`differentiable`, which gets the missing ones from autograd.
+A regularizer is a function of the dictionary, or any object with a method ``value(dictionary)``; nothing
+needs to be inherited. Derivatives are optional: :func:`differentiable` gets the missing ones from autograd.
 All of them are plain Euclidean derivatives in the entries of the m×d matrix D; the manifold makes them
 Riemannian. In five lines::
 
@@ -20,9 +20,10 @@ The ridge μ on the *codes* is no regularizer in this sense: it changes the inne
 objective.
 """
 
-from .algebra import Penalty, Regularizer, Scaled, Sum
+from .algebra import Penalty, Regularizer, Scaled, Sum, scaled
 from .atoms import Smoothness, Sparse, Tether
-from .derivatives import differentiable, regularizer
+from .derivatives import differentiable
+from .functions import regularizer
 from .pairs import Coherence, Decorrelation, LogBarrierCoherence, OutsideBound
 
 __all__ = [
@@ -39,4 +40,5 @@ __all__ = [
     "Tether",
     "differentiable",
     "regularizer",
+    "scaled",
 ]

@@ -29,7 +29,8 @@ class Regularizer(Protocol):
 class Penalty:
     """Inherit it to let a regularizer add and scale: ``a + b``, ``2 * a``, ``sum([a, b])``.
 
-    The other term of a sum may be any regularizer, heir or not. Sums are flat, and factors go to the terms.
+    The other term of a sum may be any regularizer, subclass or not, or a function of the dictionary. Sums are
+    flat, and factors go to the terms. An object of any other class is weighted by :func:`scaled`.
 
     Examples
     --------
@@ -43,14 +44,14 @@ class Penalty:
     def __add__(self, other):
         if not _is_regularizer(other):
             return NotImplemented
-        return Sum((*_terms(self), *_terms(other)))
+        return Sum((*_terms(self), *_terms(_completed(other))))
 
     def __radd__(self, other):
         if isinstance(other, Real) and other == 0:  # where the built-in sum begins
             return self
         if not _is_regularizer(other):
             return NotImplemented
-        return Sum((*_terms(other), *_terms(self)))
+        return Sum((*_terms(_completed(other)), *_terms(self)))
 
     def __mul__(self, factor):
         if not isinstance(factor, Real):
@@ -58,6 +59,37 @@ class Penalty:
         return _scale(factor, self)
 
     __rmul__ = __mul__
+
+
+def scaled(weight: Real, regularizer: Any) -> Penalty:
+    """A regularizer of any class, or a function of the dictionary, times a weight of at least 0.
+
+    ``0.1 * penalty`` needs a class that knows how to multiply, as those do that inherit :class:`Penalty`.
+    This function needs nothing of the class, and what it returns adds and scales like ours.
+
+    Parameters
+    ----------
+    weight : float
+        A finite number of at least 0.
+    regularizer : Regularizer, or function of the dictionary
+
+    Examples
+    --------
+    >>> import autograd.numpy as anp
+    >>> from dataclasses import dataclass
+    >>> from manifold_dl.regularizers import Coherence
+    >>> @dataclass
+    ... class Peaks:
+    ...     power: int = 4
+    ...     def value(self, dictionary):
+    ...         return anp.sum(dictionary**self.power)
+    >>> scaled(0.1, Peaks()) + Coherence(weight=0.5)
+    0.1 * Peaks(power=4) + Coherence(weight=0.5, power=8)
+    """
+    require_weight(weight)
+    regularizer = _completed(regularizer)
+    # A factor of one is kept where the class cannot add: the result must.
+    return _scale(weight, regularizer) if isinstance(regularizer, Penalty) else Scaled(weight, regularizer)
 
 
 @dataclass(frozen=True, repr=False)
@@ -209,7 +241,13 @@ def require_weight(weight, name="weight", positive=False):
 
 
 def _is_regularizer(other):
-    return isinstance(other, Regularizer) and not isinstance(other, type)
+    return (isinstance(other, Regularizer) or callable(other)) and not isinstance(other, type)
+
+
+def _completed(other):
+    from .functions import as_regularizer
+
+    return as_regularizer(other)
 
 
 def _terms(regularizer):
