@@ -11,6 +11,7 @@ from numbers import Integral
 
 import joblib
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -19,6 +20,7 @@ from manifold_dl.callbacks import History, Progress
 from manifold_dl.coders import OMP
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.learn import learn_dictionary
+from manifold_dl.refusals import require_sound_indices, require_unmasked
 from manifold_dl.result import Reason, explained_fraction
 from manifold_dl.starts import initial_dictionary
 from manifold_dl.streaming import Evidence, absorb
@@ -174,6 +176,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def inverse_transform(self, X):
         """The samples that codes X (n_samples, n_components), dense or sparse, stand for."""
         check_is_fitted(self)
+        _require_numbers(X, "X")
         codes = check_array(X, accept_sparse=("csr", "csc"), dtype=FLOATS)
         if codes.shape[1] != len(self.components_):
             raise ValueError(
@@ -267,6 +270,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _signals(self, X, reset):
         """The checked samples in columns: a view, where they are C-ordered floats."""
+        _require_numbers(X, "X")
         X = validate_data(self, X, reset=reset, dtype=FLOATS, order="C")
         if X.shape[1] < 2:
             raise ValueError("n_features=1: with a single feature the only unit atoms are +1 and -1.")
@@ -278,6 +282,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if isinstance(init, str):
             n_atoms = m if n_atoms is None else n_atoms
         else:
+            _require_numbers(init, "init")
             init = check_array(init, dtype=FLOATS, input_name="init").T
             n_atoms = init.shape[1] if n_atoms is None else n_atoms
         if isinstance(n_atoms, bool) or not isinstance(n_atoms, Integral) or n_atoms < 1:
@@ -305,6 +310,23 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _threads(self):
         return using_threads(joblib.effective_n_jobs(self.n_jobs))
+
+
+def _require_numbers(array, name):
+    """Refuse what scikit-learn would read as numbers though it is none: hidden entries, text, dates."""
+    require_unmasked(array, name)
+    if scipy.sparse.issparse(array):
+        require_sound_indices(array, name)
+        return
+    array = np.asarray(array)
+    strange = array.dtype.kind in "USMmV"
+    if array.dtype.kind == "O":  # of numbers, as tables make them, it is accepted
+        strange = any(isinstance(entry, str | bytes | np.datetime64 | np.timedelta64) for entry in array.flat)
+    if strange:
+        raise ValueError(
+            f"{name} has dtype {array.dtype} and holds text or dates; only real numbers are accepted. "
+            "Convert it to numbers first."
+        )
 
 
 def _dense(codes):

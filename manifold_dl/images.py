@@ -18,6 +18,7 @@ from manifold_dl.coders import ForwardSelection
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.learn import learn_dictionary
 from manifold_dl.line_search import GeodesicSearch
+from manifold_dl.refusals import require_unmasked
 from manifold_dl.regularizers import Tether
 from manifold_dl.result import Reason
 from manifold_dl.starts import initial_dictionary
@@ -208,6 +209,7 @@ class Picture:
 
     @classmethod
     def of(cls, image, patch_size, stride=1):
+        require_unmasked(image, "the picture")
         image = np.asarray(image)
         if image.dtype.kind not in "fu" or image.dtype.itemsize > 8 or image.dtype == np.float16:
             raise TypeError(f"a picture of dtype {image.dtype}: give floats, or integers of 8 or 16 bit.")

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from manifold_dl.blocks import LARGEST_BLOCK, gather
 from manifold_dl.errors import ComponentError
+from manifold_dl.refusals import require_sound_indices, require_unmasked
 
 
 class Support(NamedTuple):
@@ -34,8 +35,11 @@ class Support(NamedTuple):
 def as_matrix(array, name, finite=True):
     """A finite real matrix in single or double precision, copied only if it has to be converted.
 
-    With finite=False the caller will look himself: see `require_finite`.
+    If finite is False, the caller must call `require_finite`.
     """
+    require_unmasked(array, name)
+    if scipy.sparse.issparse(array):
+        raise TypeError(f"{name} is a sparse {array.format} array: dense only; use `.toarray()`.")
     array = np.asarray(array)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} has dtype {array.dtype}; only real numbers are accepted.")
@@ -104,6 +108,7 @@ def as_atoms(atoms, n_atoms):
     """The set I as distinct indices in the order given; None means all atoms."""
     if atoms is None:
         return np.arange(n_atoms)
+    require_unmasked(atoms, "atoms")
     atoms = np.asarray(atoms)
     if atoms.dtype == bool and atoms.shape == (n_atoms,):
         atoms = np.flatnonzero(atoms)
@@ -138,6 +143,7 @@ def as_support(support, n_signals, n_atoms=None):
     elif scipy.sparse.issparse(support):
         found = _from_sparse(support)
     else:
+        require_unmasked(support, "the support")
         support = np.asarray(support)
         if support.ndim != 2:
             raise ValueError(
@@ -203,13 +209,12 @@ def _from_sparse(matrix):
         raise ValueError(f"the support has shape {matrix.shape}; a sparse d×n matrix is needed.")
     if matrix.dtype.kind not in "fiub":
         raise TypeError(f"the support has dtype {matrix.dtype}; only real numbers are accepted.")
-    if matrix.format in ("csc", "csr") and matrix.nnz:
-        # SciPy believes such indices, its conversions and our kernels would read and write astray.
-        limit, stored = matrix.shape[matrix.format == "csr"], matrix.indices[: matrix.nnz]
-        if stored.min() < 0 or stored.max() >= limit:
-            wrong = stored.min() if stored.min() < 0 else stored.max()
-            raise ValueError(f"the support holds the index {wrong}, outside its own shape {matrix.shape}.")
+    require_sound_indices(matrix, "the support")
     matrix = scipy.sparse.csc_array(matrix)
+    if len(matrix.indices) > matrix.nnz:  # room that is not used
+        matrix = scipy.sparse.csc_array(
+            (matrix.data[: matrix.nnz], matrix.indices[: matrix.nnz], matrix.indptr), shape=matrix.shape
+        )
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()

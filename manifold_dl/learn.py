@@ -18,6 +18,7 @@ from manifold_dl.callbacks import History, Step
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.inputs import as_matrix, as_support
 from manifold_dl.objective import tally
+from manifold_dl.refusals import each_warning_once
 from manifold_dl.replacement import ReplaceAtoms
 from manifold_dl.result import Reason, Result, explained_fraction
 from manifold_dl.starts import initial_dictionary
@@ -136,6 +137,7 @@ def _run(Y, n_atoms, coder, update, max_iter, init, tol, rng, callbacks, threads
 
     with ExitStack() as stack:
         stack.enter_context(using_threads(threads))
+        stack.enter_context(each_warning_once())
         for callback in others:
             if hasattr(callback, "begin"):
                 callback.begin(max_iter)

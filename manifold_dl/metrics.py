@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl.inputs import as_dictionary, as_matrix, as_support
+from manifold_dl.refusals import require_unmasked
 
 
 def condition_number(dictionary, support, distribution=False):
@@ -285,6 +286,7 @@ def _ratios(largest, smallest):
 def _as_support(support, n_atoms):
     """Any form of Ω, checked; unlike elsewhere, no signals say how many there should be."""
     if not scipy.sparse.issparse(support):
+        require_unmasked(support, "the support")
         support = np.asarray(support)
     lists_indices = isinstance(support, np.ndarray) and np.issubdtype(support.dtype, np.integer)
     n_signals = 0 if support.ndim != 2 else support.shape[0 if lists_indices else 1]

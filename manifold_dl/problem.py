@@ -19,6 +19,7 @@ from manifold_dl.manifolds import Spheres
 from manifold_dl.objective import Objective
 from manifold_dl.parts import Incidence
 from manifold_dl.penalties import Penalties
+from manifold_dl.refusals import require_determined
 from manifold_dl.regularizers.functions import as_regularizers
 from manifold_dl.restriction import ProblemRestriction
 
@@ -96,6 +97,8 @@ def update_problem(
     mu = as_ridge(mu)
     if codes not in ("follow", "fixed"):
         raise ValueError(f"codes={codes!r}: codes either 'follow' the dictionary or stay 'fixed'.")
+    if codes == "follow":
+        require_determined(omega, m, mu)
     if codes == "fixed" and omega.values is None:
         raise ValueError(
             "codes='fixed' needs the codes: give them as the support, a sparse d×n array of numbers."

@@ -11,6 +11,7 @@ from manifold_dl.inputs import as_dictionary, as_signals, as_support
 from manifold_dl.objective import Objective, count
 from manifold_dl.parts import Incidence
 from manifold_dl.problem import DictionaryProblem
+from manifold_dl.refusals import require_determined
 
 
 class Stage:
@@ -30,6 +31,10 @@ class Stage:
         self._residual = None
         if unit_atoms:
             self._normalise()
+
+    def require_determined(self, mu):
+        """Refuse supports on which f does not depend on D, for rules whose codes follow the dictionary."""
+        require_determined(self.support, len(self.D), mu)
 
     def residual(self):
         """Y − D X in rows, computed once and then changed only where the codes change."""

@@ -183,6 +183,8 @@ class SimCO:
         unit_atoms = getattr(self.manifold, "unit_atoms", True)
         stage = Stage(signals, dictionary, codes, threads=as_threads(self.threads), unit_atoms=unit_atoms)
         mu = self.mu_at(iteration)
+        if self.codes == "follow":
+            stage.require_determined(mu)
         subsets = sweep(self.schedule, stage.D.shape[1], rng, usage=stage.incidence.usage)
         keep_steps = bool(iteration)  # a run begins with fresh step lengths and goes on with those it finds
         for I in subsets:
@@ -248,6 +250,7 @@ class KSVD:
 
     def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
         stage, simco = Stage(signals, dictionary, codes, threads=as_threads(self.threads)), self.as_simco()
+        stage.require_determined(self.mu)
         subsets = sweep(self.schedule, stage.D.shape[1], rng, usage=stage.incidence.usage)
         if any(len(I) > 1 for I in subsets):
             return replace(simco, schedule=subsets)(signals, dictionary, codes)

@@ -36,6 +36,12 @@ def stray_index(make, index):
     return matrix
 
 
+def stray_coordinate():
+    matrix = good()["support"].tocoo()
+    matrix.coords[1][0] = 99
+    return matrix
+
+
 ROWS = np.tile([0, 1], (N, 1))
 
 # What is given wrongly, how, the exception, and words of the sentence that refuses it.
@@ -72,6 +78,7 @@ REFUSED = [
     ("support", stray_index(scipy.sparse.csc_array, D_), ValueError, "index 6, outside its own shape"),
     ("support", stray_index(scipy.sparse.csc_array, -1), ValueError, "index -1, outside its own shape"),
     ("support", stray_index(scipy.sparse.csr_array, N), ValueError, "index 10, outside its own shape"),
+    ("support", stray_coordinate(), ValueError, "index 99, outside its own shape"),
     # atoms
     ("atoms", [], ValueError, "atoms is empty"),
     ("atoms", np.zeros(D_, bool), ValueError, "atoms is empty"),
@@ -96,7 +103,18 @@ REFUSED = [
     ("signals", np.ones((M, N), complex), TypeError, "signals has dtype complex128; only real"),
     ("signals", np.ones((M, N), object), TypeError, "signals has dtype object; only real"),
     ("signals", np.full((M, N), "1"), TypeError, "only real"),
-    ("signals", scipy.sparse.csc_array(np.ones((M, N))), TypeError, "only real"),
+    ("signals", scipy.sparse.csc_array(np.ones((M, N))), TypeError, "dense only; use `.toarray()`"),
+    ("dictionary", scipy.sparse.eye_array(M), TypeError, "dense only; use `.toarray()`"),
+    # masked arrays, with or without masked entries
+    ("signals", np.ma.masked_array(good()["signals"]), TypeError, "signals is a masked array"),
+    (
+        "dictionary",
+        np.ma.masked_array(np.ones((M, D_)), mask=True),
+        TypeError,
+        "dictionary is a masked array",
+    ),
+    ("support", np.ma.masked_array(np.ones((D_, N), bool)), TypeError, "the support is a masked array"),
+    ("atoms", np.ma.masked_array([0, 2], [True, False]), TypeError, "atoms is a masked array"),
     ("dictionary", np.ones((M, D_), complex), TypeError, "dictionary has dtype complex128; only real"),
     ("dictionary", np.ones((M, D_), object), TypeError, "dictionary has dtype object; only real"),
     ("support", good()["support"] * 1j, TypeError, "support has dtype complex128; only real"),
