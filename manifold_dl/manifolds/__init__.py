@@ -12,13 +12,15 @@ Wherever this package asks for a ``manifold=``, it takes a *factory*: anything t
 and returns a Pymanopt manifold whose points are m×k arrays. The classes here are such factories, and so are
 ``pymanopt.manifolds.Oblique`` and ``pymanopt.manifolds.Stiefel`` as they are.
 
-A manifold may say three more things to an update rule, beyond what Pymanopt asks of it: ``closest(array)``,
-the point from which to begin where a dictionary is not on the manifold; ``couples_atoms = True``, if a subset
-of the atoms cannot move by itself; and ``unit_atoms = False``, if atoms are not to be normalised beforehand.
+A manifold may say two more things to an update rule, beyond what Pymanopt asks of it: ``closest(array)``, the
+point from which to begin where a dictionary is not on the manifold; and ``couples_atoms = True``, if a subset
+of the atoms cannot move by itself. :func:`feasible_set` makes a manifold from a factory, refuses those that
+cannot hold a dictionary, and tells their points from other arrays.
 """
 
 from manifold_dl.manifolds.columns import Columns
 from manifold_dl.manifolds.euclidean import Euclidean
+from manifold_dl.manifolds.factories import feasible_set
 from manifold_dl.manifolds.lines import Lines
 from manifold_dl.manifolds.nonnegative import NonNegative
 from manifold_dl.manifolds.orthonormal import Orthonormal
@@ -35,4 +37,5 @@ __all__ = [
     "SpheresWithin",
     "Subspace",
     "ZeroMean",
+    "feasible_set",
 ]

@@ -1,7 +1,6 @@
 """A product of any manifold of single atoms, column by column: slow, and right by construction."""
 
 from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,6 +8,7 @@ import numpy as np
 from pymanopt.manifolds.manifold import Manifold, RetrAsExpMixin
 
 from manifold_dl.manifolds.columnwise import as_shape, in_dtype_of
+from manifold_dl.manifolds.randomness import global_generator
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ProductOfColumns(Manifold):
         self._m, self._k = m, k
         label = getattr(factory, "__name__", None) or repr(factory)
         super().__init__(f"Columns({label})({m}, {k})", int(self.atom.dim) * k)
-        with _global_generator(0):
+        with global_generator(0):
             example = np.asarray(self.atom.random_point())
         if example.shape not in ((m,), (m, 1)):
             raise ValueError(
@@ -148,12 +148,12 @@ class ProductOfColumns(Manifold):
 
     def random_point(self, rng=None):
         """Draw every atom by itself; `rng` as in `Spheres`."""
-        with _global_generator(rng):
+        with global_generator(rng):
             return self._stack([self.atom.random_point() for _ in range(self._k)])
 
     def random_tangent_vector(self, point, rng=None):
         """Draw a direction of unit norm at `point`; `rng` as in `Spheres`."""
-        with _global_generator(rng):
+        with global_generator(rng):
             # One atom's directions are unit vectors: random lengths make those of all of them random, too.
             lengths = np.abs(np.random.standard_normal(self._k))  # noqa: NPY002  (what Pymanopt draws from)
             vector = self._each(self.atom.random_tangent_vector, point) * lengths
@@ -167,17 +167,3 @@ class ProductOfColumns(Manifold):
 
     def _stack(self, columns):
         return np.stack([np.asarray(column).reshape(self._m) for column in columns], axis=1)
-
-
-@contextmanager
-def _global_generator(rng):
-    """Let Pymanopt draw from `rng`: it knows only the global generator, which is left as it was."""
-    if rng is None:
-        yield
-        return
-    before = np.random.get_state()  # noqa: NPY002 - put back below
-    np.random.seed(np.random.default_rng(rng).integers(2**32))  # noqa: NPY002 - Pymanopt takes no other
-    try:
-        yield
-    finally:
-        np.random.set_state(before)  # noqa: NPY002

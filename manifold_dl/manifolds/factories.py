@@ -1,0 +1,221 @@
+"""Factories of manifolds: what is asked of a ``manifold=``, checked where a problem is made.
+
+A factory is called with (m, k) and returns a Pymanopt manifold of m×k arrays. Not every manifold will do for
+a dictionary: its points have to be real matrices of that shape, and the objective has to be a function on it.
+What is found out about a factory and a shape is kept, so that a sweep over single atoms pays for it once.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from pymanopt.manifolds.manifold import Manifold
+
+from manifold_dl.manifolds.columnwise import norms
+from manifold_dl.manifolds.feasible import FeasibleSet, leads, projects
+from manifold_dl.manifolds.randomness import global_generator
+
+Factory = Callable[[int, int], Manifold]
+
+# Far above rounding, and far below what any two different geometries differ by.
+_SMALL = 1e-6
+
+
+def require_factory(factory: Any) -> None:
+    """Refuse what cannot be called with (m, k), a manifold in place of its class above all."""
+    if isinstance(factory, Manifold):
+        raise TypeError(
+            f"manifold={factory} is one manifold, and sets of atoms of several sizes k need one each: pass "
+            f"the class {type(factory).__name__}, or a function (m, k) → manifold."
+        )
+    if not callable(factory):
+        raise TypeError(
+            f"manifold={factory!r}: pass a factory (m, k) → manifold, such as the class Spheres."
+        )
+
+
+def feasible_set(factory: Factory, m: int, k: int) -> FeasibleSet:
+    """The manifold of m×k dictionaries that the factory makes, with the means to tell its points.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If what the factory makes cannot hold a dictionary, with the reason and a remedy.
+
+    Examples
+    --------
+    >>> from pymanopt.manifolds import Grassmann, Oblique
+    >>> feasible_set(Oblique, 4, 6).unit_atoms
+    True
+    >>> feasible_set(Grassmann, 4, 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: manifold=Grassmann does not tell the dictionary D from D Q, where Q rotates atoms into each
+    other, but the objective does: it is no function on this manifold. Use Lines for atoms up to their signs,
+    Orthonormal for orthonormal ones, or Spheres.
+    """
+    facts = _facts(factory, m, k)
+    return FeasibleSet(factory(m, k), *facts)
+
+
+def missing_methods(factory: Factory, m: int, k: int, names: tuple[str, ...]) -> list[str]:
+    """Those of the methods `names` that the manifold of m×k dictionaries does not have.
+
+    Examples
+    --------
+    >>> from pymanopt.manifolds import Stiefel
+    >>> missing_methods(Stiefel, 4, 2, ("dist", "log", "retraction"))
+    ['dist', 'log']
+    """
+    lacking = _lacking(factory, m, k)
+    return [name for name in names if name in lacking]
+
+
+def _kept(function: Callable) -> Callable:
+    """Keep the last answers by factory and shape; a factory that cannot be hashed is asked every time."""
+    remembered = lru_cache(maxsize=16)(function)
+
+    def answer(factory: Factory, m: int, k: int) -> Any:
+        try:
+            hash(factory)
+        except TypeError:
+            return function(factory, m, k)
+        return remembered(factory, m, k)
+
+    return answer
+
+
+@_kept
+def _facts(factory: Factory, m: int, k: int) -> tuple:
+    """The fields of a `FeasibleSet` after its manifold."""
+    name = _label(factory)
+    manifold = _made(factory, m, k)
+    example, other, mixed = (_example(manifold, name, m, k, seed) for seed in (0, 1, 2))
+    _require_function(manifold, name, example)
+    if manifold.dim < 1:
+        raise ValueError(f"manifold={name}: {manifold} has dimension {manifold.dim}, so no atom can move.")
+    with np.errstate(all="ignore"):
+        relations = frozenset(name for name in ("dist", "log") if _relates(manifold, name, example, other))
+        moved = manifold.retraction(example, manifold.projection(example, other - 2 * example))
+        is_unit = max(np.abs(norms(x) - 1).max() for x in (example, np.asarray(moved))) < _SMALL
+        whole = FeasibleSet(manifold, example, relations, is_unit, separate_atoms=True)
+        mixed[:, 0] = other[:, 0]
+        return example, relations, is_unit, bool(whole.contains(mixed))
+
+
+@_kept
+def _lacking(factory: Factory, m: int, k: int) -> frozenset[str]:
+    manifold = _made(factory, m, k)
+    x, y = (_example(manifold, _label(factory), m, k, seed) for seed in (0, 1))
+    v = manifold.projection(x, y)
+    calls = {
+        "dist": (x, y),
+        "log": (x, y),
+        "pair_mean": (x, y),
+        "transport": (x, y, v),
+        "retraction": (x, v),
+        "to_tangent_space": (x, v),
+        "euclidean_to_riemannian_gradient": (x, y),
+        "euclidean_to_riemannian_hessian": (x, y, y, v),
+    }
+    lacking = set()
+    with np.errstate(all="ignore"):
+        for name, arguments in calls.items():
+            try:
+                getattr(manifold, name)(*arguments)
+            except NotImplementedError:
+                lacking.add(name)
+            except (np.linalg.LinAlgError, ArithmeticError):
+                pass  # it is there; these two points may have been too far from each other
+    return frozenset(lacking)
+
+
+def _made(factory: Factory, m: int, k: int) -> Manifold:
+    require_factory(factory)
+    name = _label(factory)
+    try:
+        manifold = factory(m, k)
+    except Exception as error:
+        if _is_ours(factory) and isinstance(error, ValueError | TypeError):
+            raise  # a sentence already
+        fewer = f" For k > m, use Spheres or sets of at most m={m} atoms." if k > m else ""
+        raise ValueError(
+            f"manifold={name} raised {type(error).__name__} when called with (m, k) = ({m}, {k}): {error}. "
+            "A factory (m, k) → manifold of m×k arrays is needed, such as Spheres or pymanopt's Oblique, or a "
+            f"function that makes one; for manifolds of single atoms, Columns(factory).{fewer}"
+        ) from error
+    if not isinstance(manifold, Manifold):
+        raise TypeError(
+            f"manifold={name} returned a {type(manifold).__name__} when called with (m, k) = ({m}, {k}): a "
+            "subclass of pymanopt.manifolds.manifold.Manifold is needed."
+        )
+    return manifold
+
+
+def _example(manifold: Manifold, name: str, m: int, k: int, seed: int) -> np.ndarray:
+    """A random point, if it is a real m×k array."""
+    with global_generator(seed):
+        point = manifold.random_point()
+    if not isinstance(point, np.ndarray):
+        raise ValueError(
+            f"manifold={name}: the points of {manifold} consist of several arrays, and a dictionary is one m×k "
+            "array: use Columns(factory) for the product of a manifold of single atoms."
+        )
+    if point.shape != (m, k):
+        raise ValueError(
+            f"manifold={name}: the points of {manifold} have shape {point.shape}, and a dictionary of {k} "
+            f"atoms of length {m} has shape ({m}, {k}): pass a function (m, k) → manifold of such arrays, or "
+            "Columns(factory) for a manifold of single atoms."
+        )
+    if point.dtype.kind != "f" or not np.isfinite(point).all():
+        raise ValueError(
+            f"manifold={name}: the points of {manifold} have dtype {point.dtype}, and dictionaries are "
+            "matrices of finite real numbers: use a real manifold, such as Spheres."
+        )
+    return point
+
+
+def _require_function(manifold: Manifold, name: str, point: np.ndarray) -> None:
+    """Refuse quotients by rotations of the atoms: D and D Q are one point there, but f(D) ≠ f(D Q).
+
+    A tangent vector D A with A skew leads to D Q. On a quotient it does not count, and the projection takes
+    it away. With a single atom there is no rotation, only its sign, which the codes absorb.
+    """
+    if point.shape[1] == 1:
+        return
+    turn = np.zeros_like(point)
+    turn[:, 0], turn[:, 1] = -point[:, 1], point[:, 0]
+    if np.linalg.norm(manifold.projection(point, turn)) <= _SMALL * np.linalg.norm(turn):
+        raise ValueError(
+            f"manifold={name} does not tell the dictionary D from D Q, where Q rotates atoms into each other, "
+            "but the objective does: it is no function on this manifold. Use Lines for atoms up to their "
+            "signs, Orthonormal for orthonormal ones, or Spheres."
+        )
+    if not projects(manifold, point, turn):
+        raise ValueError(
+            f"manifold={name}: the method projection of {manifold} does not project, since doing it twice "
+            "gives another vector than doing it once; optimizers cannot work with that. Correct it with the "
+            "help of manifold_dl.diagnostics.check_manifold, or use another manifold, such as Spheres."
+        )
+
+
+def _relates(manifold: Manifold, method: str, point_a: np.ndarray, point_b: np.ndarray) -> bool:
+    """Whether the method is there, and right for two points."""
+    try:
+        return (
+            leads(manifold, point_a, point_b)
+            if method == "log"
+            else bool(np.isfinite(manifold.dist(point_a, point_b)))
+        )
+    except (NotImplementedError, np.linalg.LinAlgError, ArithmeticError):
+        return False
+
+
+def _label(factory: Any) -> str:
+    return getattr(factory, "__name__", None) or repr(factory)
+
+
+def _is_ours(factory: Any) -> bool:
+    cls = factory if isinstance(factory, type) else type(factory)
+    return cls.__module__.partition(".")[0] == "manifold_dl"
