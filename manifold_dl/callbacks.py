@@ -61,7 +61,7 @@ class History:
 
     def begin(self, total=None):
         names = ["iteration", "loss", "objective", "seconds", "replaced"]
-        names += ["value", "gradient", "hessian", "probe", "factorisation"]
+        names += ["value", "gradient", "hessian", "probe", "factorisation", "sets", "improved", "refused"]
         names += ["kappa"] * self.condition + ["coherence"] * self.coherence_wanted
         self._columns = {name: [] for name in names}  # new lists: an earlier result keeps the old ones
 

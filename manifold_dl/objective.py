@@ -32,6 +32,9 @@ class Counts:
     probe: int = 0
     factorisation: int = 0  # dictionaries for which the supports were factorised
     deficient: int = 0  # signals, over all those, that needed a singular value decomposition
+    sets: int = 0  # sets I of atoms that were handed to an optimizer
+    improved: int = 0  # of these, those with a lower objective afterwards
+    refused: int = 0  # of these, those that stayed: the point was not finite, or had a higher objective
 
 
 _tallies = ContextVar("counts of the objectives made inside a with block", default=None)

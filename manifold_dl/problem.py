@@ -15,7 +15,7 @@ from manifold_dl import kernels
 from manifold_dl.blocks import as_threads
 from manifold_dl.books import Books, Iterate
 from manifold_dl.inputs import as_atoms, as_dictionary, as_ridge, as_signals, as_support, squared_norm
-from manifold_dl.manifolds import Spheres
+from manifold_dl.manifolds import Spheres, feasible_set
 from manifold_dl.objective import Objective
 from manifold_dl.parts import Incidence
 from manifold_dl.penalties import Penalties
@@ -113,6 +113,7 @@ def update_problem(
     elif len(I) < omega.n_atoms:
         whole = Objective(rows, omega.indptr, omega.indices, omega.n_atoms, mu, threads=threads)
         omega = omega._replace(values=whole.codes(dictionary))
+    feasible = feasible_set(manifold, m, len(I))
     part = Incidence(omega).part(I)
     residual, constant = _without(rows, omega, part, dictionary)
     objective = Objective(
@@ -127,13 +128,14 @@ def update_problem(
     )
     return DictionaryProblem(
         objective,
-        manifold(m, len(I)),
+        feasible.manifold,
         omega,
         part,
         dictionary=dictionary,
         regularizers=regularizers,
         precondition=precondition,
         scale=scale,
+        feasible=feasible,
     )
 
 
@@ -159,6 +161,8 @@ class DictionaryProblem(pymanopt.Problem):
     ----------
     counts : Counts
         Evaluations of the value, the gradient, Hessian products and line-search probes.
+    feasible : FeasibleSet or None
+        What tells the points of the manifold from other arrays, if it is known.
     penalties : Penalties or None
         The regularizers, if there are any, as functions of the atoms I.
     record : list of Iterate
@@ -179,6 +183,7 @@ class DictionaryProblem(pymanopt.Problem):
         precondition=True,
         scale=1.0,
         relative=False,
+        feasible=None,
     ):
         if getattr(manifold, "couples_atoms", False) and len(part.atoms) < support.n_atoms:
             raise ValueError(
@@ -190,6 +195,7 @@ class DictionaryProblem(pymanopt.Problem):
         self.record = []
         self.scale = scale
         self.part = part
+        self.feasible = feasible
         self._omega, self._whole = support, dictionary
         penalties, regularizers = None, as_regularizers(regularizers)
         if regularizers:

@@ -8,7 +8,9 @@ import numpy as np
 
 from manifold_dl import kernels
 from manifold_dl.inputs import as_dictionary, as_signals, as_support
+from manifold_dl.manifolds import feasible_set
 from manifold_dl.objective import Objective, count
+from manifold_dl.optimizers.requirements import require_methods
 from manifold_dl.parts import Incidence
 from manifold_dl.problem import DictionaryProblem
 from manifold_dl.refusals import require_determined
@@ -30,7 +32,7 @@ class Stage:
         self.values = self.support.values.astype(self.rows.dtype)
         self._residual = None
         if unit_atoms:
-            self._normalise()
+            self.normalise()
 
     def require_determined(self, mu):
         """Refuse supports on which f does not depend on D, for rules whose codes follow the dictionary."""
@@ -46,8 +48,10 @@ class Stage:
 
     def problem(self, I, mu, settings):
         """The update of I as a Pymanopt problem; None if no signal uses I."""
-        part, manifold = self.incidence.part(I), settings.manifold(len(self.D), len(I))
-        self._begin_on(manifold, I, part)
+        shape = len(self.D), len(I)
+        part, feasible = self.incidence.part(I), feasible_set(settings.manifold, *shape)
+        require_methods(settings.optimizer, settings.manifold, *shape)
+        self._begin_on(feasible, I, part)
         if len(part.indices) == 0:
             return None
         if isinstance(part.active, slice):
@@ -66,7 +70,7 @@ class Stage:
         )
         return DictionaryProblem(
             objective,
-            manifold,
+            feasible.manifold,
             self.support,
             part,
             dictionary=self.D,
@@ -74,14 +78,17 @@ class Stage:
             precondition=settings.precondition,
             scale=self.scale,
             relative=True,
+            feasible=feasible,
         )
 
     def accept(self, I, problem, point, before):
         """Put the atoms I and their codes in place; the atoms only if the objective does not rise."""
-        point = np.asarray(point)
         # Within the rounding of the sums a rise means nothing, and the optimizer may know better.
         rounding = 4 * np.finfo(float).eps * abs(before)
-        if not (np.isfinite(point).all() and problem.cost(point) <= before + rounding):
+        after = problem.cost(point) if np.isfinite(point).all() else np.nan
+        is_taken = after <= before + rounding
+        count(sets=1, improved=int(after < before), refused=int(not is_taken))
+        if not is_taken:
             point = self.D[:, I]
         part, objective = problem.part, problem.objective
         self.values[part.entries] = objective.codes(point)
@@ -98,18 +105,24 @@ class Stage:
 
         Returns how many were done: the one after them, if any, needs `problem` and an optimizer.
         """
-        part = self.incidence
+        part, old = self.incidence, self.D.copy()
         done = kernels.ksvd(
             order, part.begin, part.entries, part.signal_of, self.residual(), self.D.T, self.values, mu, power
         )  # fmt: skip
-        n_used = int(np.count_nonzero(part.usage[order[:done]]))
-        count(value=2 * n_used, factorisation=2 * n_used)  # before and after, as `accept` would ask
+        used = order[:done][part.usage[order[:done]] > 0]
+        n_used = len(used)
+        # The error falls by the square of the angle: what is below half the digits leaves it as it was.
+        half_the_digits = np.sqrt(np.finfo(self.D.dtype).eps)
+        steps = np.linalg.norm(self.D[:, used] - old[:, used], axis=0)
+        improved = int(np.count_nonzero(steps > half_the_digits))
+        # Evaluations before and after, as `accept` would ask for them.
+        count(value=2 * n_used, factorisation=2 * n_used, sets=n_used, improved=improved)
         return done
 
-    def _begin_on(self, manifold, I, part):
-        """Move the atoms I to the closest point of the manifold, and scale their codes to match."""
+    def _begin_on(self, feasible, I, part):
+        """Bring the atoms I onto the manifold, to the closest point if it knows, and scale their codes."""
         old = self.D[:, I]
-        new = manifold.closest(old) if hasattr(manifold, "closest") else old
+        new = feasible.bring(old)
         if np.array_equal(new, old):
             return
         # c d' is closest to d for c = ⟨d', d⟩/‖d'‖²: that is what the codes have to take over.
@@ -129,7 +142,7 @@ class Stage:
     def _add(self, rows, part, codes):
         kernels.accumulate(rows, part.indptr, part.indices, codes, _rows(self.D[:, part.atoms]))
 
-    def _normalise(self):
+    def normalise(self):
         """Unit atoms; the codes take over the norms, so that D X is unchanged."""
         largest = np.abs(self.D).max(axis=0)  # first, so that the squares neither overflow nor vanish
         norms = largest * np.linalg.norm(self.D / largest, axis=0)

@@ -18,7 +18,8 @@ from pymanopt.optimizers import ConjugateGradient
 from manifold_dl.blocks import as_threads
 from manifold_dl.inputs import as_ridge
 from manifold_dl.line_search import GeodesicSearch
-from manifold_dl.manifolds import Spheres
+from manifold_dl.manifolds import Spheres, feasible_set
+from manifold_dl.manifolds.factories import require_factory
 from manifold_dl.optimizers import (
     LeadingSingularVector,
     recall_steps,
@@ -138,10 +139,7 @@ class SimCO:
             raise TypeError(
                 f"optimizer={self.optimizer!r}: pass a Pymanopt optimizer, such as TrustRegions()."
             )
-        if not callable(self.manifold):
-            raise TypeError(
-                f"manifold={self.manifold!r}: pass a factory (m, k) → manifold, such as the class Spheres."
-            )
+        require_factory(self.manifold)
         object.__setattr__(self, "regularizers", as_regularizers(self.regularizers))
         as_threads(self.threads)
         if isinstance(self.mu, np.ndarray):  # as a list it compares like every other field
@@ -180,12 +178,13 @@ class SimCO:
         return float(self._ridges[min(iteration, len(self._ridges) - 1)])
 
     def __call__(self, signals, dictionary, codes, *, iteration=None, rng=None):
-        unit_atoms = getattr(self.manifold, "unit_atoms", True)
-        stage = Stage(signals, dictionary, codes, threads=as_threads(self.threads), unit_atoms=unit_atoms)
+        stage = Stage(signals, dictionary, codes, threads=as_threads(self.threads), unit_atoms=False)
         mu = self.mu_at(iteration)
         if self.codes == "follow":
             stage.require_determined(mu)
         subsets = sweep(self.schedule, stage.D.shape[1], rng, usage=stage.incidence.usage)
+        if all(feasible_set(self.manifold, len(stage.D), k).unit_atoms for k in {len(I) for I in subsets}):
+            stage.normalise()
         keep_steps = bool(iteration)  # a run begins with fresh step lengths and goes on with those it finds
         for I in subsets:
             keep_steps |= self._move(stage, I, mu, keep_steps, rng)

@@ -36,8 +36,6 @@ class Euclidean(pymanopt.manifolds.Euclidean):
     [2.27273, 0.02498, 0.00025]
     """
 
-    unit_atoms = False  # what tells an update rule not to normalise the dictionary it is given
-
     def __init__(self, m, k):
         super().__init__(*as_shape(m, k))
 

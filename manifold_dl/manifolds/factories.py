@@ -30,9 +30,7 @@ def require_factory(factory: Any) -> None:
             f"the class {type(factory).__name__}, or a function (m, k) → manifold."
         )
     if not callable(factory):
-        raise TypeError(
-            f"manifold={factory!r}: pass a factory (m, k) → manifold, such as the class Spheres."
-        )
+        raise TypeError(f"manifold={factory!r}: pass a factory (m, k) → manifold, such as the class Spheres.")
 
 
 def feasible_set(factory: Factory, m: int, k: int) -> FeasibleSet:
@@ -142,8 +140,8 @@ def _made(factory: Factory, m: int, k: int) -> Manifold:
         fewer = f" For k > m, use Spheres or sets of at most m={m} atoms." if k > m else ""
         raise ValueError(
             f"manifold={name} raised {type(error).__name__} when called with (m, k) = ({m}, {k}): {error}. "
-            "A factory (m, k) → manifold of m×k arrays is needed, such as Spheres or pymanopt's Oblique, or a "
-            f"function that makes one; for manifolds of single atoms, Columns(factory).{fewer}"
+            "A factory (m, k) → manifold of m×k arrays is needed, such as Spheres or pymanopt's Oblique, or "
+            f"a function that makes one; for manifolds of single atoms, Columns(factory).{fewer}"
         ) from error
     if not isinstance(manifold, Manifold):
         raise TypeError(
@@ -159,8 +157,8 @@ def _example(manifold: Manifold, name: str, m: int, k: int, seed: int) -> np.nda
         point = manifold.random_point()
     if not isinstance(point, np.ndarray):
         raise ValueError(
-            f"manifold={name}: the points of {manifold} consist of several arrays, and a dictionary is one m×k "
-            "array: use Columns(factory) for the product of a manifold of single atoms."
+            f"manifold={name}: the points of {manifold} consist of several arrays, and a dictionary is one "
+            "m×k array: use Columns(factory) for the product of a manifold of single atoms."
         )
     if point.shape != (m, k):
         raise ValueError(
@@ -188,9 +186,9 @@ def _require_function(manifold: Manifold, name: str, point: np.ndarray) -> None:
     turn[:, 0], turn[:, 1] = -point[:, 1], point[:, 0]
     if np.linalg.norm(manifold.projection(point, turn)) <= _SMALL * np.linalg.norm(turn):
         raise ValueError(
-            f"manifold={name} does not tell the dictionary D from D Q, where Q rotates atoms into each other, "
-            "but the objective does: it is no function on this manifold. Use Lines for atoms up to their "
-            "signs, Orthonormal for orthonormal ones, or Spheres."
+            f"manifold={name} does not tell the dictionary D from D Q, where Q rotates atoms into each "
+            "other, but the objective does: it is no function on this manifold. Use Lines for atoms up to "
+            "their signs, Orthonormal for orthonormal ones, or Spheres."
         )
     if not projects(manifold, point, turn):
         raise ValueError(

@@ -1,8 +1,8 @@
 """Which arrays are points of a manifold, and how an array is brought onto it.
 
-Pymanopt has no test of membership, and its `projection` is that of a tangent vector. What an update rule needs
-is here, for Pymanopt's manifolds and anybody's: the closest point, or at least a point, from which to begin
-where a dictionary is not on the manifold, and whether the array that an optimizer returned is a point at all.
+Pymanopt has no test of membership, and its `projection` is that of a tangent vector. What an update rule
+needs is here, for Pymanopt's manifolds and anybody's: the closest point, or at least a point, from which to
+begin where a dictionary is not on the manifold, and whether the array that an optimizer returned is a point.
 `factories.py` makes these sets; `stage.py` and `streaming.py` ask them.
 """
 
@@ -113,7 +113,7 @@ class FeasibleSet:
         return point if point.shape == array.shape and np.isfinite(point).all() else None
 
     def _is_reached(self, point: np.ndarray) -> bool:
-        """What a retraction alone may not notice: distances and directions from another point, projections."""
+        """Look at what a retraction may not notice: distances, directions from another point, projections."""
         manifold, example = self.manifold, self.example
         try:
             if "dist" in self.relations and not np.isfinite(manifold.dist(example, point)):
@@ -126,7 +126,7 @@ class FeasibleSet:
 
 
 def leads(manifold: Manifold, point: np.ndarray, other: np.ndarray) -> bool:
-    """Whether the logarithm, the direction from a point to another one, is a tangent vector that leads there."""
+    """Whether the logarithm, the direction from a point to another, is a tangent vector that leads there."""
     vector = manifold.log(point, other)
     if not (np.isfinite(vector).all() and _is_tangent(manifold, point, vector, vector)):
         return False

@@ -13,7 +13,9 @@ _lock = threading.RLock()
 
 @contextmanager
 def global_generator(rng: np.random.Generator | int | None) -> Iterator[None]:
-    """Make NumPy's global generator draw from `rng` inside the block, and leave it as it was; None: no change.
+    """Make NumPy's global generator draw from `rng` inside the block, and leave it as it was.
+
+    With None nothing is done, and draws change its state as usual.
 
     Examples
     --------

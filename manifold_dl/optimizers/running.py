@@ -9,6 +9,8 @@ from numbers import Real
 import numpy as np
 from pymanopt.optimizers import NelderMead, ParticleSwarm
 
+from manifold_dl.optimizers.returned import returned_point
+
 
 def run_quietly(optimizer, problem, start, *, keep_steps=False, rng=None):
     """Run `optimizer` on `problem` from the point `start` and return the point where it ended.
@@ -29,9 +31,10 @@ def run_quietly(optimizer, problem, start, *, keep_steps=False, rng=None):
     # or, where the norm is a Python number, out of the window.
     with quiet(optimizer), np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         try:
-            return optimizer.run(problem, initial_point=beginning, **options).point
+            result = optimizer.run(problem, initial_point=beginning, **options)
         except ZeroDivisionError:
             return start
+    return returned_point(optimizer, result, problem, start)
 
 
 def step_memory(optimizer):

@@ -1,0 +1,45 @@
+"""Which methods of a manifold an optimizer calls, so that what is missing is said before a run begins."""
+
+from typing import Any
+
+from pymanopt.optimizers import ConjugateGradient, NelderMead, ParticleSwarm, SteepestDescent, TrustRegions
+
+from manifold_dl.manifolds.factories import Factory, missing_methods
+from manifold_dl.optimizers.lbfgs import LBFGS
+
+_SLOPE = ("euclidean_to_riemannian_gradient", "retraction")
+_NEEDS = {
+    SteepestDescent: _SLOPE,
+    ConjugateGradient: (*_SLOPE, "transport"),
+    LBFGS: (*_SLOPE, "transport"),
+    TrustRegions: (*_SLOPE, "euclidean_to_riemannian_hessian", "to_tangent_space"),
+    NelderMead: ("dist", "log", "pair_mean", "retraction"),
+    ParticleSwarm: ("log", "transport", "retraction"),
+}
+
+
+def require_methods(optimizer: Any, factory: Factory, m: int, k: int) -> None:
+    """Refuse an optimizer that calls methods which the manifold of m×k dictionaries does not have.
+
+    Examples
+    --------
+    >>> from pymanopt.manifolds import Stiefel
+    >>> require_methods(TrustRegions(), Stiefel, 4, 2)
+    >>> require_methods(NelderMead(), Stiefel, 4, 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: NelderMead needs the methods dist, log and pair_mean, which Stiefel manifold St(4,2) does not
+    have: use another optimizer, such as ConjugateGradient or TrustRegions.
+    """
+    needed = next((names for cls, names in _NEEDS.items() if isinstance(optimizer, cls)), ())
+    missing = missing_methods(factory, m, k, needed) if needed else []
+    if not missing:
+        return
+    *most, last = missing
+    listed = f"methods {', '.join(most)} and {last}" if most else f"method {last}"
+    remedy = "use another optimizer, such as ConjugateGradient or TrustRegions"
+    if not isinstance(optimizer, NelderMead | ParticleSwarm):
+        remedy = "add them to the manifold, or use another one, such as Spheres"
+    raise ValueError(
+        f"{type(optimizer).__name__} needs the {listed}, which {factory(m, k)} does not have: {remedy}."
+    )

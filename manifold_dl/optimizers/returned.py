@@ -1,0 +1,58 @@
+"""What an optimizer returns, looked at before it is believed."""
+
+from typing import Any
+
+import numpy as np
+
+from manifold_dl.errors import ComponentError
+
+
+def returned_point(optimizer: Any, result: Any, problem: Any, start: np.ndarray) -> np.ndarray:
+    """The point that an optimizer ended at, in the dtype of its start.
+
+    It may hold NaN, as that of Pymanopt's own optimizers may where a cost overflows: the update rule refuses
+    such a point and leaves the atoms where they are.
+
+    Raises
+    ------
+    ComponentError
+        If there is no point, or not one of the problem's manifold.
+    """
+    if not hasattr(result, "point"):
+        raise ComponentError(
+            optimizer,
+            "optimizer",
+            f"returned {_described(result)} instead of an object with the attribute point, such as "
+            "pymanopt.optimizers.optimizer.OptimizerResult",
+        )
+    point = np.asarray(result.point)
+    if point.shape != start.shape or point.dtype.kind not in "fiu":
+        raise ComponentError(
+            optimizer,
+            "optimizer",
+            f"returned {_described(result.point)} as its point, and a real array of shape {start.shape} is "
+            "needed",
+        )
+    point = point.astype(start.dtype, copy=False)
+    feasible = getattr(problem, "feasible", None)
+    if feasible is None or not np.isfinite(point).all():
+        return point
+    settled = feasible.settled(point)
+    if settled is None:
+        raise ComponentError(
+            optimizer,
+            "optimizer",
+            f"returned a point that is not on {problem.manifold}, its norms being "
+            f"{_range(np.linalg.norm(point, axis=0))}; it has to move by the manifold's retraction or exp",
+        )
+    return settled
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _range(norms: np.ndarray) -> str:
+    return f"{norms.min():.4g} to {norms.max():.4g}"

@@ -1,0 +1,323 @@
+"""Dictionaries end on their manifold, whichever it is, or the combination is refused with a sentence."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pymanopt.manifolds as pymanopt_manifolds
+import pytest
+from pymanopt.manifolds import Grassmann, Oblique, Positive, Sphere, Stiefel
+from pymanopt.optimizers import ConjugateGradient, NelderMead, ParticleSwarm, TrustRegions
+
+import manifold_dl as mdl
+from manifold_dl import OMP, SimCO, learn_dictionary, update_problem
+from manifold_dl.errors import ComponentError
+from manifold_dl.manifolds import (
+    Columns,
+    Euclidean,
+    Lines,
+    NonNegative,
+    Orthonormal,
+    Spheres,
+    Subspace,
+    ZeroMean,
+    feasible_set,
+)
+from manifold_dl.objective import tally
+from manifold_dl.schedules import OneAtATime
+
+M, D_ = 6, 4
+BASIS = np.linalg.qr(np.random.default_rng(0).standard_normal((M, 4)))[0]
+
+
+def is_unit(D):
+    return np.abs(np.linalg.norm(D, axis=0) - 1).max() < 1e-12
+
+
+def is_orthonormal(D):
+    return np.abs(D.T @ D - np.eye(D.shape[1])).max() < 1e-12
+
+
+# Each with a test of membership of its own, written down from the definition.
+MEMBERS = {
+    "Spheres": (Spheres, is_unit),
+    "Lines": (Lines, is_unit),
+    "Oblique": (Oblique, is_unit),
+    "Columns(Sphere)": (Columns(Sphere), is_unit),
+    "ZeroMean": (ZeroMean, lambda D: is_unit(D) and np.abs(D.mean(axis=0)).max() < 1e-12),
+    "Subspace": (Subspace(BASIS), lambda D: is_unit(D) and np.abs(BASIS @ (BASIS.T @ D) - D).max() < 1e-12),
+    "NonNegative": (NonNegative, lambda D: is_unit(D) and D.min() >= 0),
+    "Orthonormal": (Orthonormal, is_orthonormal),
+    "Stiefel": (Stiefel, is_orthonormal),
+    "Sphere": (Sphere, lambda D: abs(np.linalg.norm(D) - 1) < 1e-12),
+    "Euclidean": (Euclidean, lambda D: True),
+    "pymanopt Euclidean": (pymanopt_manifolds.Euclidean, lambda D: True),
+}
+each_manifold = pytest.mark.parametrize("name", MEMBERS)
+
+
+def scene(seed=0, m=M, d=D_, n=40, sparsity=2):
+    """Signals, a dictionary on no manifold at all, and codes for it."""
+    rng = np.random.default_rng(seed)
+    Y, D = rng.standard_normal((m, n)), 3 * rng.standard_normal((m, d))
+    return Y, D, OMP(sparsity=sparsity).encode(Y, D)
+
+
+# Membership
+
+
+@each_manifold
+def test_membership_agrees_with_the_definition(name):
+    factory, is_member = MEMBERS[name]
+    feasible = feasible_set(factory, M, D_)
+    rng = np.random.default_rng(1)
+    anywhere = rng.standard_normal((M, D_))
+    start = feasible.bring(anywhere)
+    for array in (anywhere, start, 3 * start, -start, start[:, ::-1], start + 1e-5 * anywhere):
+        assert feasible.contains(array) == bool(is_member(array)), array
+    assert feasible.contains(start.astype(np.float32))
+    assert not feasible.contains(np.where(np.eye(M, D_) > 0, np.nan, start))
+
+
+def test_a_point_that_drifted_by_rounding_is_brought_back():
+    feasible = feasible_set(Stiefel, 8, 5)
+    point = feasible.example
+    assert feasible.settled(point) is point
+    drifted = point * (1 + 1e-10)
+    assert is_orthonormal(feasible.settled(drifted)) and not is_orthonormal(drifted * (1 + 1e-11))
+
+
+@pytest.mark.parametrize(
+    ("factory", "member", "other"),
+    [
+        (Positive, np.exp, lambda a: a),
+        (lambda m, k: pymanopt_manifolds.Symmetric(m), lambda a: a + a.T, lambda a: a),
+        (
+            lambda m, k: pymanopt_manifolds.SymmetricPositiveDefinite(m),
+            lambda a: a @ a.T + np.eye(len(a)),
+            lambda a: a + a.T,
+        ),
+        (Columns(pymanopt_manifolds.PoincareBall), lambda a: a / 10, lambda a: a),
+    ],
+)
+def test_manifolds_without_a_way_to_the_nearest_point_ask_for_it(factory, member, other):
+    """A zero step leaves the array where it was, which is off the manifold."""
+    array = np.random.default_rng(2).standard_normal((4, 4))
+    feasible = feasible_set(factory, 4, 4)
+    assert feasible.contains(member(array)) and not feasible.contains(other(array))
+    np.testing.assert_array_equal(feasible.bring(member(array)), member(array))
+    with pytest.raises(ValueError, match=r"not on the .*give the manifold a method closest\(array\)"):
+        feasible.bring(other(array))
+
+
+def test_the_two_components_of_the_orthogonal_group_are_told_apart():
+    feasible = feasible_set(lambda m, k: pymanopt_manifolds.SpecialOrthogonalGroup(m), 3, 3)
+    turned = feasible.example[:, [1, 0, 2]]  # the determinant is now −1
+    assert feasible.contains(feasible.example[:, [1, 2, 0]]) and not feasible.contains(turned)
+
+
+def test_numpys_global_generator_is_left_alone():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002 - the global state is what is being watched
+    feasible_set(lambda m, k: Stiefel(m, k), 5, 3).bring(np.ones((5, 3)))
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+# Starts and results
+
+
+@each_manifold
+@pytest.mark.parametrize("schedule", [mdl.schedules.AllAtoms(), [[0, 2], [1, 3]]], ids=["all", "blocks"])
+def test_an_update_ends_on_the_manifold_and_not_above_its_start(name, schedule):
+    factory, is_member = MEMBERS[name]
+    if name == "Orthonormal" and schedule != mdl.schedules.AllAtoms():
+        pytest.skip("refuses blocks")
+    Y, D, X = scene()
+    new, codes = SimCO(manifold=factory, mu=0.0, schedule=schedule)(Y, D, X)
+    blocks = [np.arange(D_)] if schedule == mdl.schedules.AllAtoms() else schedule
+    assert all(is_member(new[:, I]) for I in blocks)
+    # The first set begins on the manifold, with the other atoms as they are.
+    I = blocks[0]
+    begun = D.copy()
+    begun[:, I] = feasible_set(factory, M, len(I)).bring(D[:, I])
+    start = update_problem(Y, X, atoms=I, dictionary=begun, manifold=factory).cost(begun[:, I])
+    assert np.sum((Y - new @ codes) ** 2) <= start * (1 + 1e-12)
+
+
+def test_stock_stiefel_learns_what_our_orthonormal_atoms_learn():
+    """Both end at DᵀD = I; from the same start the two retractions go to the same minimum."""
+    losses = {}
+    for manifold in (Stiefel, Orthonormal):
+        losses[manifold] = []
+        for seed in range(4):
+            Y = mdl.datasets.synthetic(8, 6, 200, sparsity=2, snr_db=20, rng=seed).signals
+            start = Orthonormal(8, 6).random_point(seed)
+            update = SimCO(manifold=manifold)
+            result = learn_dictionary(Y, 6, coder=OMP(sparsity=2), update=update, init=start, max_iter=10)
+            assert is_orthonormal(result.dictionary)
+            losses[manifold].append(result.history.loss[-1])
+    # Supports chosen by the coder make the runs differ; over four draws the means agree to a few percent.
+    assert np.mean(losses[Stiefel]) == pytest.approx(np.mean(losses[Orthonormal]), rel=0.05)
+
+
+def test_one_atom_on_stock_stiefel_and_grassmann_is_ksvd():
+    """With a single column both are the unit sphere, and the minimum is the singular vector."""
+    Y, D, X = scene(n=80, d=8)
+    expected, codes = mdl.KSVD()(Y, D, X)
+    error = np.sum((Y - expected @ codes) ** 2)
+    for manifold in (Stiefel, Grassmann, Oblique, Sphere):
+        optimizer = TrustRegions(max_iterations=100, min_gradient_norm=1e-9, verbosity=0)
+        new, own = SimCO(optimizer, manifold=manifold, mu=0.0, schedule=OneAtATime())(Y, D, X)
+        # Quadratic in a gradient of 1e-9; singular values of so few signals differ by percents.
+        assert np.sum((Y - new @ own) ** 2) == pytest.approx(error, rel=1e-8)
+
+
+# Manifolds that do not fit
+
+
+PYMANOPT = {name: getattr(pymanopt_manifolds, name) for name in pymanopt_manifolds.__all__}
+FIT = {"Euclidean", "Oblique", "Sphere", "Stiefel"}
+SENTENCES = {
+    "Grassmann": "it is no function on this manifold. Use Lines",
+    "PSDFixedRank": "it is no function on this manifold. Use Lines",
+    "Elliptope": "does not project",
+    "Positive": r"give the manifold a method closest",
+    "Symmetric": r"have shape \(4, 6, 6\)",
+    "SkewSymmetric": r"have shape \(4, 6, 6\)",
+    "ComplexGrassmann": "dtype complex128",
+    "ComplexEuclidean": "dtype complex128",
+    "PSDFixedRankComplex": "dtype complex128",
+}
+
+
+@pytest.mark.parametrize("name", PYMANOPT)
+def test_every_manifold_of_pymanopt_works_or_is_refused_with_a_sentence(name):
+    Y, D, X = scene()
+    update = SimCO(manifold=PYMANOPT[name], mu=0.0)
+    if name in FIT:
+        new, codes = update(Y, D, X)
+        assert np.isfinite(new).all() and np.sum((Y - new @ codes) ** 2) < np.sum(Y**2)
+        return
+    sentence = SENTENCES.get(name, r"raised TypeError when called with \(m, k\) = \(6, 4\)")
+    with pytest.raises(ValueError, match=sentence):
+        update(Y, D, X)
+    if name != "Positive":  # there the start is the user's
+        with pytest.raises(ValueError, match=sentence):
+            update_problem(Y, X, manifold=PYMANOPT[name])
+
+
+@pytest.mark.parametrize(
+    ("manifold", "error", "sentence"),
+    [
+        (Spheres(M, D_), TypeError, r"pass the class Spheres, or a function \(m, k\) → manifold"),
+        ("Spheres", TypeError, r"pass a factory \(m, k\) → manifold"),
+        (lambda m, k: None, TypeError, "returned a NoneType"),
+        (lambda m, k: pymanopt_manifolds.Product([Sphere(m)] * k), ValueError, r"use Columns\(factory\)"),
+        (lambda m, k: pymanopt_manifolds.SpecialOrthogonalGroup(m), ValueError, r"have shape \(6, 6\)"),
+        (lambda m, k: pymanopt_manifolds.ComplexCircle(m), ValueError, r"have shape \(6,\)"),
+        (lambda m, k: Grassmann(m, m), ValueError, r"have shape \(6, 6\)"),
+    ],
+)
+def test_what_is_no_factory_of_dictionaries_is_refused(manifold, error, sentence):
+    Y, D, X = scene()
+    with pytest.raises(error, match=sentence):
+        SimCO(manifold=manifold)(Y, D, X)
+    with pytest.raises(error, match=sentence):
+        update_problem(Y, X, manifold=manifold)
+
+
+def test_too_many_atoms_for_stiefel_are_refused_with_the_remedy():
+    Y, D, X = scene(d=9)
+    with pytest.raises(ValueError, match=r"Need n >= p.*use Spheres or sets of at most m=6 atoms"):
+        SimCO(manifold=Stiefel)(Y, D, X)
+
+
+def test_the_objective_is_no_function_of_the_span():
+    """Why Grassmann is refused: two bases of one span have different values."""
+    Y, D, X = scene()
+    problem = update_problem(Y, X, manifold=Orthonormal)
+    point = problem.manifold.closest(D)
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((D_, D_)))[0]
+    assert Grassmann(M, D_).dist(point, point @ turn) < 1e-6
+    assert abs(problem.cost(point @ turn) / problem.cost(point) - 1) > 0.01
+
+
+@pytest.mark.parametrize("optimizer", [NelderMead, ParticleSwarm])
+@pytest.mark.parametrize("manifold", [Stiefel, Orthonormal])
+def test_missing_methods_are_named_before_the_run(optimizer, manifold):
+    Y, D, X = scene()
+    update = SimCO(optimizer(verbosity=0), manifold=manifold, mu=0.0)
+    with pytest.raises(ValueError, match=rf"{optimizer.__name__} needs .*log.*use another optimizer"):
+        update(Y, D, X)
+
+
+# What optimizers return
+
+
+class Returns:
+    """An optimizer that returns what a function makes of a good point."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def run(self, problem, *, initial_point=None):
+        searcher = mdl.GeodesicSearch()
+        optimizer = ConjugateGradient(line_searcher=searcher, max_iterations=3, verbosity=0)
+        return self.change(optimizer.run(problem, initial_point=initial_point))
+
+
+def with_point(change):
+    return lambda result: SimpleNamespace(point=change(result.point))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (with_point(lambda D: 3 * D), r"not on Spheres\(6, 4\), its norms being 3 to 3"),
+        (
+            lambda result: result.point,
+            r"an array of shape \(6, 4\) .*instead of an object with the attribute",
+        ),
+        (lambda result: None, "returned None instead of"),
+        (with_point(lambda D: D[:, :2]), r"shape \(6, 2\).* a real array of shape \(6, 4\) is needed"),
+        (with_point(lambda D: D.astype(complex)), "complex128"),
+        (with_point(lambda D: None), "returned None as its point"),
+    ],
+)
+def test_optimizers_that_return_no_point_of_the_manifold_are_named(change, sentence):
+    Y, D, X = scene()
+    with pytest.raises(ComponentError, match=rf"The optimizer .*Returns.*{sentence}"):
+        SimCO(Returns(change), mu=0.0)(Y, D, X)
+
+
+def test_a_point_that_is_not_finite_is_refused_and_counted():
+    Y, D, X = scene()
+    D = Spheres(M, D_).closest(D)
+    with tally() as counts:
+        new, codes = SimCO(Returns(with_point(lambda D: D * np.nan)), mu=0.0)(Y, D, X)
+    np.testing.assert_array_equal(new, D)
+    assert (counts.sets, counts.improved, counts.refused) == (1, 0, 1)
+    # The codes are those that are best for the old atoms.
+    assert np.sum((Y - new @ codes) ** 2) <= np.sum((Y - D @ X) ** 2) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("schedule", [mdl.schedules.AllAtoms(), OneAtATime()], ids=["all", "one"])
+def test_sets_are_counted(schedule):
+    Y, D, X = scene()
+    n_sets = 1 if schedule == mdl.schedules.AllAtoms() else D_
+    with tally() as counts:
+        SimCO(mu=0.0, schedule=schedule)(Y, D, X)
+    assert (counts.sets, counts.improved, counts.refused) == (n_sets, n_sets, 0)
+    with tally() as counts:
+        SimCO(Returns(with_point(lambda D: -D[:, ::-1])), mu=0.0)(Y, D, X)
+    assert (counts.sets, counts.improved + counts.refused) == (1, 1)
+
+
+def test_sets_of_a_compiled_sweep_are_counted():
+    Y, D, X = scene(n=80)
+    with tally() as counts:
+        D, X = mdl.KSVD()(Y, D, X)
+    assert (counts.sets, counts.improved, counts.refused) == (D_, D_, 0)
+    for _ in range(500):  # to a fixed point, where no atom moves any more
+        D, X = mdl.KSVD()(Y, D, X)
+    with tally() as counts:
+        mdl.KSVD()(Y, D, X)
+    assert (counts.sets, counts.improved) == (D_, 0)
