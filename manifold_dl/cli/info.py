@@ -42,10 +42,12 @@ def info(as_json: Json = False):
 
 def kernel_cache():
     """The folder of the compiled kernels, or what stands in for them."""
-    try:
-        from manifold_dl.kernels import compiled
-    except ImportError:
-        return "plain NumPy: there is no Numba"
+    from manifold_dl.kernels.installed import NUMBA_INSTALLED
+
+    if not NUMBA_INSTALLED:
+        return "plain NumPy: Numba is not installed"
+    from manifold_dl.kernels import compiled
+
     folders = (kernel.stats.cache_path for kernel in vars(compiled).values() if hasattr(kernel, "stats"))
     return next(folders, "not known")
 

@@ -1,11 +1,13 @@
-"""The kernels the coders call: compiled where Numba exists, in plain NumPy where it does not."""
+"""The kernels the coders call: compiled where Numba is installed, else in plain NumPy."""
 
-try:
+from manifold_dl.kernels.installed import NUMBA_INSTALLED
+
+if NUMBA_INSTALLED:
     from manifold_dl.kernels.coding import forward_selection, omp, prepare
     from manifold_dl.kernels.coding_focuss import focuss
     from manifold_dl.kernels.coding_iterative import gradient_pursuit, iht, matching_pursuit, subspace_pursuit
     from manifold_dl.kernels.coding_lasso import lasso
-except ImportError:  # no Numba on this platform
+else:
     from manifold_dl.kernels.coding_reference import (
         focuss,
         forward_selection,

@@ -1,8 +1,8 @@
 """The arithmetic of the reduced objective: arrays in, arrays out.
 
 `reference` holds the formulas in plain NumPy, as one would write them on a board; `compiled` holds the
-same functions, with the same signatures, compiled with Numba. The compiled ones are picked at import
-where Numba exists (it does not in a browser); `objective.py`, `restriction.py` and `stage.py` are their main
+same functions, with the same signatures, compiled with Numba. The compiled ones are used where Numba is
+installed (it is not in a browser); `objective.py`, `restriction.py` and `stage.py` are their main
 callers. The K-SVD sweep, with arguments of its own, stands in `reference_ksvd` and `compiled_ksvd`.
 
 The functions speak of one block of signals:
@@ -13,7 +13,9 @@ The functions speak of one block of signals:
 - `packs`: the same support as `arrange` deals it, for those who call more than once.
 """
 
-try:
+from manifold_dl.kernels.installed import NUMBA_INSTALLED
+
+if NUMBA_INSTALLED:
     from manifold_dl.kernels.compiled import (
         accumulate,
         along,
@@ -33,7 +35,7 @@ try:
     )
     from manifold_dl.kernels.compiled_ksvd import ksvd
     from manifold_dl.kernels.compiled_walk import LIMITS
-except ImportError:  # no Numba on this platform
+else:
     from manifold_dl.kernels.reference import (
         accumulate,
         along,

@@ -20,7 +20,6 @@ from manifold_dl.kernels.coding_parts import (
     ROUNDINGS,
     ROWS,
     argmax_abs,
-    compiled,
     contains,
     copy,
     correlate,
@@ -30,6 +29,7 @@ from manifold_dl.kernels.coding_parts import (
     residual_budget,
     sort_by_index,
 )
+from manifold_dl.kernels.compiling import compiled_in_order
 
 __all__ = ["forward_selection", "omp", "prepare"]
 
@@ -52,7 +52,7 @@ def forward_selection(dictionary, signals, sparsity, tol):
     return counts, indices, values
 
 
-@compiled
+@compiled_in_order
 def _omp(atoms, tiles, gram, signals, tol, eps, counts, indices, values):
     n, sparsity = values.shape
     padded = len(gram)
@@ -90,7 +90,7 @@ def _omp(atoms, tiles, gram, signals, tol, eps, counts, indices, values):
         counts[j] = k
 
 
-@compiled
+@compiled_in_order
 def _forward_selection(atoms, tiles, gram, signals, tol, eps, counts, indices, values):
     n, sparsity = values.shape
     padded = len(gram)
@@ -142,7 +142,7 @@ def _forward_selection(atoms, tiles, gram, signals, tol, eps, counts, indices, v
         counts[j] = k
 
 
-@compiled
+@compiled_in_order
 def extend_factor(L, Q, gram, k, p, eps):
     """Row k of the Cholesky factor of G_II when atom p joins; its diagonal is stored inverted.
 
@@ -158,7 +158,7 @@ def extend_factor(L, Q, gram, k, p, eps):
     return True
 
 
-@compiled
+@compiled_in_order
 def update(a, gram_row, Q, k, p, inverse, z):
     """Row k of Q, and the correlations with the new residual, in as few passes over memory as can be."""
     q, source, l = Q[k], gram_row, 0
@@ -197,7 +197,7 @@ def update(a, gram_row, Q, k, p, inverse, z):
             a[i] -= z * t
 
 
-@compiled
+@compiled_in_order
 def rate(a, q, remaining, squares, floor, gains):
     """By how much each atom would lower the squared residual: a²/w, and nothing where w is only rounding."""
     for i in range(len(a)):
@@ -207,19 +207,19 @@ def rate(a, q, remaining, squares, floor, gains):
         gains[i] = gain if w > floor * squares[i] else 0
 
 
-@compiled
+@compiled_in_order
 def divide(a, scale):
     for i in range(len(a)):
         a[i] /= scale
 
 
-@compiled
+@compiled_in_order
 def multiply(x, scale, k):
     for l in range(k):
         x[l] *= scale
 
 
-@compiled
+@compiled_in_order
 def solve_upper(L, z, x, k):
     """Lᵀx = z, with the inverse of the diagonal stored."""
     for i in range(k - 1, -1, -1):

@@ -15,7 +15,7 @@ from manifold_dl.kernels.coding_parts import (
     solve,
     sort_by_index,
 )
-from manifold_dl.kernels.coding_parts import compiled_reordering as compiled
+from manifold_dl.kernels.compiling import compiled_reordering
 
 
 def focuss(dictionary, signals, sparsity, p, ridge, max_iter, negligible):
@@ -29,7 +29,7 @@ def focuss(dictionary, signals, sparsity, p, ridge, max_iter, negligible):
     return codes
 
 
-@compiled
+@compiled_reordering
 def _focuss(atoms, signals, p, ridge, max_iter, negligible, tolerance, counts, indices, values):
     d, m = atoms.shape
     weighted, system = np.empty((d, m), atoms.dtype), np.empty((m, m), atoms.dtype)
@@ -76,13 +76,13 @@ def _focuss(atoms, signals, p, ridge, max_iter, negligible, tolerance, counts, i
         counts[j] = k
 
 
-@compiled
+@compiled_reordering
 def multiple(c, source, target):
     for i in range(len(source)):
         target[i] = c * source[i]
 
 
-@compiled
+@compiled_reordering
 def gather(weighted, k, ridge, part, system):
     """DW²Dᵀ plus `ridge` times its mean diagonal entry, in products small enough for one thread of BLAS."""
     m = len(system)
@@ -103,7 +103,7 @@ def gather(weighted, k, ridge, part, system):
         system[i, i] += ridge * trace / m
 
 
-@compiled
+@compiled_reordering
 def product(a, b):
     total = a[0] * 0
     for i in range(len(a)):

@@ -11,7 +11,6 @@ from manifold_dl.kernels.coding_parts import (
     ROUNDINGS,
     ROWS,
     argmax_abs,
-    compiled,
     copy,
     correlate,
     empty_codes,
@@ -23,6 +22,7 @@ from manifold_dl.kernels.coding_parts import (
     residual_correlations,
     sort_by_index,
 )
+from manifold_dl.kernels.compiling import compiled_in_order
 
 
 def matching_pursuit(dictionary, signals, sparsity, tol, max_iter):
@@ -49,7 +49,7 @@ def iht(dictionary, signals, sparsity, max_iter):
     return codes
 
 
-@compiled
+@compiled_in_order
 def _matching_pursuit(atoms, tiles, gram, signals, tol, max_iter, eps, counts, indices, values):
     n, sparsity = values.shape
     correlations, product, quarter, sixteenth = scratch(gram, tiles)
@@ -85,7 +85,7 @@ def _matching_pursuit(atoms, tiles, gram, signals, tol, max_iter, eps, counts, i
         counts[j] = k
 
 
-@compiled
+@compiled_in_order
 def _gradient_pursuit(tiles, gram, signals, max_iter, eps, counts, indices, values):
     n, sparsity = values.shape
     correlations, product, quarter, sixteenth = scratch(gram, tiles)
@@ -120,7 +120,7 @@ def _gradient_pursuit(tiles, gram, signals, max_iter, eps, counts, indices, valu
         counts[j] = k
 
 
-@compiled
+@compiled_in_order
 def _subspace_pursuit(atoms, tiles, gram, signals, max_iter, eps, counts, indices, values):
     n, sparsity = values.shape
     correlations, product, quarter, sixteenth = scratch(gram, tiles)
@@ -157,7 +157,7 @@ def _subspace_pursuit(atoms, tiles, gram, signals, max_iter, eps, counts, indice
         counts[j] = k
 
 
-@compiled
+@compiled_in_order
 def _iht(tiles, gram, signals, max_iter, eps, counts, indices, values):
     n, sparsity = values.shape
     correlations, product, quarter, sixteenth = scratch(gram, tiles)
@@ -205,7 +205,7 @@ def _iht(tiles, gram, signals, max_iter, eps, counts, indices, values):
         counts[j] = k
 
 
-@compiled
+@compiled_in_order
 def scratch(gram, tiles):
     """Correlations of a few signals, their product with a tile, and the foldings of `argmax_abs`."""
     padded = len(gram)
@@ -217,7 +217,7 @@ def scratch(gram, tiles):
     )
 
 
-@compiled
+@compiled_in_order
 def position(support, k, p):
     """Where atom p stands in the support, k if it does not."""
     for l in range(k):
@@ -226,13 +226,13 @@ def position(support, k, p):
     return k
 
 
-@compiled
+@compiled_in_order
 def subtract(h, step, row):
     for i in range(len(h)):
         h[i] -= step * row[i]
 
 
-@compiled
+@compiled_in_order
 def take_largest(h, support, k, end, quarter, sixteenth):
     """Append the atoms of the largest entries of h, up to `end`, setting those entries to zero."""
     while k < min(end, len(support)):
@@ -245,7 +245,7 @@ def take_largest(h, support, k, end, quarter, sixteenth):
     return k
 
 
-@compiled
+@compiled_in_order
 def threshold(moved, support, x, sparsity, quarter, sixteenth):
     """Hard thresholding: the `sparsity` largest entries of `moved`, which is used up."""
     for k in range(sparsity):
@@ -257,7 +257,7 @@ def threshold(moved, support, x, sparsity, quarter, sixteenth):
     return sparsity
 
 
-@compiled
+@compiled_in_order
 def difference(support, x, k, fresh, trial, size, union, change):
     """The entries of two codes where either is not zero: atoms and differences. Their number is returned."""
     for l in range(k):
@@ -273,7 +273,7 @@ def difference(support, x, k, fresh, trial, size, union, change):
     return both
 
 
-@compiled
+@compiled_in_order
 def squared_norm(x, k):
     total = x[0] * 0
     for l in range(k):
@@ -281,7 +281,7 @@ def squared_norm(x, k):
     return total
 
 
-@compiled
+@compiled_in_order
 def quadratic_form(gram, support, x, k):
     """‖Dx‖² = xᵀGx."""
     total = x[0] * 0

@@ -26,7 +26,7 @@ from manifold_dl.kernels.coding_parts import (
     solve,
     sort_by_index,
 )
-from manifold_dl.kernels.coding_parts import compiled_reordering as compiled
+from manifold_dl.kernels.compiling import compiled_reordering
 
 
 def lasso(dictionary, signals, path, relative, tol, refit, start):
@@ -45,7 +45,7 @@ def lasso(dictionary, signals, path, relative, tol, refit, start):
     return counts, indices, values
 
 
-@compiled
+@compiled_reordering
 def _lasso(
     tiles, gram, signals, path, relative, tol, refit, eps, start_indptr, start_indices, start_values,
     counts, indices, values,
@@ -77,7 +77,7 @@ def _lasso(
         counts[j] = k
 
 
-@compiled
+@compiled_reordering
 def descend(a, gram, penalty, allowed, eps, L, active, x, signs, k, goal, h, quarter, sixteenth):
     """The lasso solution for one signal, from the k active atoms given; returns how many are active."""
     entered = -1
@@ -116,7 +116,7 @@ def descend(a, gram, penalty, allowed, eps, L, active, x, signs, k, goal, h, qua
     return k
 
 
-@compiled
+@compiled_reordering
 def add(gram, L, active, x, signs, k, p, value, eps):
     """Append atom p, with coefficient `value`, unless it is zero or depends on the active atoms."""
     if value == 0 or k == len(x) or not append_row(gram, L, active, k, p, eps):
@@ -125,7 +125,7 @@ def add(gram, L, active, x, signs, k, p, value, eps):
     return k + 1
 
 
-@compiled
+@compiled_reordering
 def remove(gram, L, active, x, signs, k, out, eps):
     """Take out one atom; the rows of the Cholesky factor below it are computed again."""
     kept = out
@@ -134,7 +134,7 @@ def remove(gram, L, active, x, signs, k, out, eps):
     return kept
 
 
-@compiled
+@compiled_reordering
 def exchange(gram, L, active, x, signs, k, p, sign, goal, eps):
     """Let in an atom that depends on the active ones, d_p = Σ c_l d_l, in place of one of them.
 

@@ -7,7 +7,8 @@ first k entries count. Nothing here allocates memory per signal.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from manifold_dl.kernels.compiling import compiled_in_order, compiled_reordering
 
 # Products DᵀY are formed for a few signals at a time, small enough to stay in the cache and, at 2^18
 # multiplications, small enough that OpenBLAS runs them on the calling thread: the threads are ours, one per
@@ -21,12 +22,6 @@ PAD = 16
 
 # Below this many units of rounding a number that should be zero is taken to be zero.
 ROUNDINGS = 64
-
-# Division follows IEEE rules, and a·b + c may be one instruction; nothing else is left to the compiler.
-compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
-
-# Where sums may be reordered too, so that inner products vectorise.
-compiled_reordering = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
 
 
 class Prepared(NamedTuple):
@@ -70,14 +65,14 @@ def empty_codes(signals, sparsity):
     )
 
 
-@compiled
+@compiled_in_order
 def _multiply(rows, tiles, out):
     product = np.empty((ROWS, tiles.shape[2]), out.dtype)
     for j in range(0, len(rows), ROWS):
         correlate(rows[j : j + ROWS], tiles, product, out[j : j + ROWS])
 
 
-@compiled
+@compiled_in_order
 def correlate(signals, tiles, product, correlations):
     """The products of a few signals with every atom."""
     n, width = len(signals), tiles.shape[2]
@@ -87,14 +82,14 @@ def correlate(signals, tiles, product, correlations):
             copy(product[j], correlations[j, t * width : (t + 1) * width])
 
 
-@compiled
+@compiled_in_order
 def copy(source, target):
     """target[:] = source, which compiles in a fraction of the time."""
     for i in range(len(source)):
         target[i] = source[i]
 
 
-@compiled
+@compiled_in_order
 def argmax_abs(a, quarter, sixteenth):
     """Index of the entry largest in magnitude, by two foldings that compile to vector instructions."""
     fold(a, quarter)
@@ -106,7 +101,7 @@ def argmax_abs(a, quarter, sixteenth):
     return unfold(a, unfold(quarter, p, len(sixteenth), largest), len(quarter), largest)
 
 
-@compiled
+@compiled_in_order
 def fold(a, quarter):
     q = len(quarter)
     first, second, third, fourth = a[:q], a[q : 2 * q], a[2 * q : 3 * q], a[3 * q : 4 * q]
@@ -116,7 +111,7 @@ def fold(a, quarter):
         quarter[i] = left if left > right else right
 
 
-@compiled
+@compiled_in_order
 def unfold(a, p, q, largest):
     """Which of the four entries folded onto p was the largest. No branch: it could not be predicted."""
     found = p
@@ -125,12 +120,12 @@ def unfold(a, p, q, largest):
     return found
 
 
-@compiled
+@compiled_in_order
 def contains(support, k, p):
     return p in support[:k]
 
 
-@compiled
+@compiled_in_order
 def sort_by_index(support, x, k):
     for i in range(1, k):
         p, v, l = support[i], x[i], i - 1
@@ -140,7 +135,7 @@ def sort_by_index(support, x, k):
         support[l + 1], x[l + 1] = p, v
 
 
-@compiled
+@compiled_in_order
 def keep_largest(active, x, k, size):
     """Move the `size` coefficients largest in magnitude to the front."""
     for i in range(min(size, k)):
@@ -153,7 +148,7 @@ def keep_largest(active, x, k, size):
     return min(size, k)
 
 
-@compiled
+@compiled_in_order
 def residual_budget(signal, tol):
     """The norm of a signal, and the squared residual allowed and left, as fractions of its square."""
     if tol < 0:
@@ -164,7 +159,7 @@ def residual_budget(signal, tol):
     return norm, (np.sqrt(tol) / norm) ** 2, 1.0
 
 
-@compiled
+@compiled_in_order
 def euclidean_norm(y):
     """The norm, with the largest entry brought to 1 so that no square under- or overflows."""
     largest = 0.0
@@ -178,7 +173,7 @@ def euclidean_norm(y):
     return largest * np.sqrt(total)
 
 
-@compiled
+@compiled_in_order
 def relative_error(signal, norm, atoms, support, x, k, residual):
     """‖y − Dx‖²/‖y‖² from the residual itself: 1 − Σz² has lost every digit once the fit is nearly exact."""
     copy(signal, residual)

@@ -4,9 +4,11 @@ They stay what they are: read, stepped through and run without Numba. Where a co
 is compiled into it.
 """
 
-try:
+from manifold_dl.kernels.installed import NUMBA_INSTALLED
+
+if NUMBA_INSTALLED:
     from numba.extending import register_jitable as compilable
-except ImportError:  # no Numba on this platform
+else:
 
     def compilable(function):
         return function

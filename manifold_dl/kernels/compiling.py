@@ -42,6 +42,16 @@ compiled = _with_all_sources(
 # Part of every compiled function that calls it: that one alone is compiled.
 compiled_into_callers = njit(nogil=True, error_model="numpy", inline="always")
 
+# The pursuits: a·b + c may be one instruction, and nothing else is left to the compiler.
+compiled_in_order = _with_all_sources(
+    njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+)
+
+# Their inner products: sums may be reordered too, so that they vectorise.
+compiled_reordering = _with_all_sources(
+    njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+)
+
 # Sums in the order they are written in: where compiled code must find what Python does.
 compiled_to_the_letter = _with_all_sources(njit(nogil=True, cache=True, error_model="numpy"))
 

@@ -3,14 +3,16 @@
 import math
 from dataclasses import dataclass, field
 
+from manifold_dl.kernels.installed import NUMBA_INSTALLED
+
 from .cubic import cubic_search
 from .golden import GOLDEN, golden_section
 from .path import follow, rounding_of
 from .tracing import record
 
-try:
+if NUMBA_INSTALLED:
     from .whole import whole_cubic_search, whole_golden_section
-except ImportError:  # no Numba on this platform
+else:
     whole_cubic_search = whole_golden_section = None
 
 
