@@ -10,6 +10,8 @@ import pytest
 
 import manifold_dl as mdl
 from manifold_dl import plugins, regularizers
+from manifold_dl.diagnostics import CheckFailed, check_regularizer
+from manifold_dl.diagnostics.smoothness import find_kink
 from manifold_dl.regularizers import Coherence, Scaled, Sum, differentiable, regularizer, scaled
 
 D = mdl.manifolds.Spheres(8, 12).random_point(0)
@@ -152,3 +154,124 @@ def test_any_class_scales_and_adds():
 def test_weights_are_finite_and_not_negative(weight):
     with pytest.raises(ValueError, match="weight="):
         regularizers.scaled(weight, Foreign())
+
+
+# --- What check_regularizer says ---------------------------------------------------------------------------
+
+MEAN = np.linspace(-1, 1, 8 * 5).reshape(8, 5)
+
+
+def near_mean(dictionary):
+    """A function that knows the number of its atoms and their length."""
+    return anp.sum((dictionary @ MEAN.T - MEAN @ MEAN.T) ** 2)
+
+
+@dataclass
+class Opaque:
+    """A value that autograd cannot differentiate, with a gradient that may be wrong, and no Hessian."""
+
+    factor: float = 4.0
+    shape: str = "m×d"
+
+    def value(self, dictionary):
+        return float(np.sum(np.asarray(dictionary) ** 4))
+
+    def gradient(self, dictionary):
+        gradient = self.factor * dictionary**3
+        return {"m×d": gradient, "d×m": gradient.T, "m": gradient[:, 0], "None": None}[self.shape]
+
+
+def test_a_function_that_knows_its_size_is_checked_at_that_size():
+    with pytest.raises(
+        CheckFailed,
+        match=r"^near_mean raised ValueError: .* in its value; checked at 16×12: pass m= and n_atoms=",
+    ):
+        check_regularizer(near_mean)
+    report = check_regularizer(near_mean, m=8, n_atoms=5)
+    assert report and report.subject == "near_mean"
+    with pytest.raises(CheckFailed, match=r"^near_mean raised ValueError: .* in its value\.$"):
+        check_regularizer(near_mean, D)  # where the caller has chosen the size, that is no advice
+
+
+@pytest.mark.parametrize(
+    ("given", "title"),
+    [
+        (bare, "bare"),
+        (peaks, "peaks"),
+        (peaks(power=6), "peaks"),
+        (Foreign(), "Foreign"),
+        (0.1 * peaks, "0.1 * regularizer(peaks)"),
+        (scaled(2, Foreign()) + Coherence(0.1), "2 * Foreign(power=4) + Coherence(weight=0.1, power=8)"),
+    ],
+)
+def test_the_report_is_named_after_the_function_or_class(given, title):
+    assert check_regularizer(given).subject == title
+
+
+def test_a_gradient_is_checked_without_a_hessian():
+    report = check_regularizer(Opaque())
+    assert any(fact.startswith("the gradient belongs to the value") for fact in report.passed)
+    assert any(
+        fact.startswith("the Hessian, which second-order") and "autograd" in fact for fact in report.skipped
+    )
+    with pytest.raises(CheckFailed, match=r"^Opaque: the gradient is wrong: .* slope 1"):
+        check_regularizer(Opaque(factor=4.1))
+
+
+@pytest.mark.parametrize(
+    ("shape", "found"), [("d×m", r"shape \(12, 16\)"), ("m", r"shape \(16,\)"), ("None", "None")]
+)
+def test_a_gradient_of_the_wrong_shape_is_named(shape, found):
+    with pytest.raises(CheckFailed, match=f"^Opaque returned a gradient of {found} where m×d"):
+        check_regularizer(Opaque(shape=shape))
+
+
+def test_a_value_that_autograd_cannot_differentiate_needs_a_gradient():
+    with pytest.raises(CheckFailed, match="<lambda> has no gradient: autograd cannot differentiate <lambda>"):
+        check_regularizer(lambda D: float(np.sum(np.asarray(D) ** 2)))
+
+
+NOT_SMOOTH = {
+    "absolute values": lambda D: anp.sum(anp.abs(D)),
+    "roots of absolute values": lambda D: anp.sum(anp.sqrt(anp.abs(D))),
+    "roots of squares": lambda D: anp.sum(anp.sqrt(D**2)),
+    "a few absolute values in much curvature": lambda D: 100 * anp.sum(D**4) + 0.1 * anp.sum(anp.abs(D)),
+    "norms of rows": lambda D: anp.sum(anp.sqrt(anp.sum(D**2, axis=1))),
+    "the largest entry": lambda D: anp.max(D),
+    "the coherence itself": lambda D: anp.max(anp.abs(D.T @ D) * (1 - np.eye(D.shape[1]))),
+    "absolute inner products": lambda D: anp.sum(anp.abs(D.T @ D)),
+    "a threshold": lambda D: anp.sum(anp.maximum(D - 0.1, 0)),
+    "a jump": lambda D: anp.sum(anp.where(D > 0.1, D**2, 0.0)),
+}
+SMOOTH = {
+    "smoothed absolute values": lambda D: anp.sum(anp.sqrt(D**2 + 1e-4)),
+    "smoothed norms of rows": lambda D: anp.sum(anp.sqrt(anp.sum(D**2, axis=1) + 1e-6)),
+    "squared thresholds": lambda D: anp.sum(anp.maximum(D - 0.1, 0) ** 2),
+    "a constant": lambda D: 3.0,
+    "a sum": anp.sum,
+    "waves": lambda D: anp.sum(anp.sin(20 * D)),
+}
+
+
+@pytest.mark.parametrize("name", NOT_SMOOTH)
+def test_a_penalty_with_kinks_is_called_not_smooth(name):
+    with pytest.raises(CheckFailed, match="is not smooth"):
+        check_regularizer(NOT_SMOOTH[name])
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_a_smooth_penalty_is_not_called_otherwise(name):
+    assert check_regularizer(SMOOTH[name])
+
+
+def test_zero_entries_are_named_as_the_place_of_the_kink():
+    with pytest.raises(CheckFailed, match="its slope jumps where an entry of the dictionary is zero"):
+        check_regularizer(NOT_SMOOTH["absolute values"])
+
+
+@pytest.mark.parametrize("place", [-0.37, 0.0, 0.4142])
+def test_kinks_are_found_where_they_are(place):
+    # 1e-4 of the path: the last grid but one.
+    assert find_kink(lambda t: np.cos(3 * t) + abs(t - place), -1, 1) == pytest.approx(place, abs=2e-4)
+    assert find_kink(lambda t: np.cos(3 * t) + (t - place) ** 2, -1, 1) is None
+    assert np.isnan(find_kink(lambda t: np.log(t - place) if t > place else -np.inf, -1, 1))
