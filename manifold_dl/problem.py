@@ -229,7 +229,8 @@ class DictionaryProblem(pymanopt.Problem):
                 total = total + penalties.hessian(point, direction)
             return total / unit
 
-        cost.scale = scale / unit  # what a line searcher measures a gradient against
+        # What a line searcher needs to say that a gradient is zero.
+        cost.scale, cost.gradient_norms = scale / unit, self._gradient_norms
         # Only there are geodesics great circles, and a scaled column stays tangent to its own sphere.
         self._by_columns = isinstance(manifold, Oblique)
         # A search in compiled code ends on the great circle; who has an `exp` of their own ends there.
@@ -309,6 +310,11 @@ class DictionaryProblem(pymanopt.Problem):
             evaluations = counts.value + counts.gradient + counts.hessian + counts.probe
             self.record.append(Iterate(value / self.unit, norm, books.seconds(), evaluations))
         return gradient
+
+    def _gradient_norms(self, point):
+        """‖ḡ_i‖, the length of the Riemannian gradient, for each of the atoms I."""
+        gradient = self._whole_gradient(point, self.objective.gradient(point))
+        return np.linalg.norm(self.manifold.euclidean_to_riemannian_gradient(point, gradient), axis=0)
 
     def _divide_by_energy(self, point, tangent):
         """The diagonal blocks of the Gauss-Newton Hessian are 2‖X_i‖² I; their mean is scaled out.

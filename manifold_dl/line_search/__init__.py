@@ -1,13 +1,14 @@
 """How far to go along a geodesic: the line searches of the dictionary update.
 
-`GoldenSection` is Algorithm 2 of the paper, step for step. `GeodesicSearch` finds the same minimum in a few
+`GoldenSection` is Algorithm 2 of the paper, probe for probe. `GeodesicSearch` finds the same minimum in a few
 probes, because it also looks at the slope φ′(t). Both are Pymanopt line searchers, for any of its manifolds
 and problems: hand one to `SteepestDescent` or `ConjugateGradient` as `line_searcher=`. `trace` records what
 they do.
 
-Both minimise φ(t) = f(exp(x, t d)) over t > 0 and promise the same: the point returned is never worse than x,
-and they give up with ``(0.0, x)`` when the direction is zero or does not descend, or when nothing better is
-found. A probe whose value is not a finite number counts as +∞.
+Both minimise φ(t) = f(R(x, t d)) over t > 0, where R is the exponential map on the spheres and the retraction
+on any other manifold, as in Pymanopt's own searchers. Both promise the same: the point returned is never
+worse than x, and they give up with ``(0.0, x)`` when the direction is zero or does not descend, or when
+nothing better is found. A probe whose value is not a finite number counts as +∞.
 
 The searches themselves know nothing of manifolds: `golden` and `cubic` hold generators of the t at which they
 want to know φ. `path` goes on with them, in Python; `whole` does so in compiled code, for the φ of a

@@ -33,7 +33,7 @@ def golden_section(ts, values, slopes, t4, rounding, width):
     ...     ts.append(t)
     ...     values.append((t - 3) ** 2)
     >>> print(f"lowest at {min(zip(values, ts))[1]:.2f} of {len(ts) - 1} probes")
-    lowest at 2.92 of 7 probes
+    lowest at 2.92 of 8 probes
     """
     c, n, unknown = GOLDEN, 0, math.nan
     t1, t2, t3 = 0.0, (1 - c) * t4, c * t4  # steps 1 and 2
@@ -85,3 +85,11 @@ def golden_section(ts, values, slopes, t4, rounding, width):
         else:  # step 8
             t2, t3, t4 = t1 + (1 - c) * (t3 - t1), t2, t3
             f2, f3 = unknown, f2
+
+    # Output: the lowest of t1 to t4, so the t placed last is evaluated too, unless rounding made it coincide
+    # with another.
+    if t1 < t2 < t3 < t4:
+        if math.isnan(f2):
+            yield t2
+        elif math.isnan(f3):
+            yield t3

@@ -1,11 +1,11 @@
-"""φ along a geodesic, for a search: from a restriction if the objective offers one, else from itself."""
+"""φ along a curve, for a search: from a restriction if the objective offers one, else from itself."""
 
 import math
 import sys
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
-from pymanopt.manifolds.manifold import RetrAsExpMixin
 
 from .slopes import estimate_slopes
 
@@ -14,7 +14,7 @@ UNDEFINED = (ArithmeticError, np.linalg.LinAlgError)
 
 
 def follow(searcher, objective, manifold, x, d, f0, df0, t, rounding):
-    """Probe φ(t) = f(exp(x, t d)) where the searcher's method wants, beginning at t.
+    """Probe φ(t) = f(R(x, t d)) where the searcher's method wants, beginning at t.
 
     Returns the lowest t and its point, 0 and x if the cost itself is not below f0 there; and the probes:
     every t and every φ(t), 0 first, and how many there are after it.
@@ -35,10 +35,15 @@ class Path:
     """φ, probe by probe; +∞ where that is not a finite number."""
 
     def __init__(self, objective, manifold, x, d, f0, df0, restriction):
-        self.objective, self.manifold, self.x, self.d = objective, manifold, x, d
+        self.objective, self.x, self.d = objective, x, d
         self.f0, self.df0, self.restriction = f0, df0, restriction
         # The lowest point made so far: the very array that was evaluated, as caches know it by its identity.
         self._value, self._point = f0, x
+        # A restriction is one to a geodesic. Without it the search follows the retraction, as Pymanopt's own
+        # searchers do: an exponential map may be missing or wrong (`ComplexCircle`), or may lead to where the
+        # metric all but stops a run (`Positive`: one step took an entry to 1e-10 of its value).
+        geodesic = restriction is not None or getattr(manifold, "exp_keeps_to_manifold", False)
+        self._curve = partial(_geodesic, manifold) if geodesic else manifold.retraction
 
     @np.errstate(all="ignore")  # costs may overflow far out: an answer, +∞, and no accident
     def follow(self, searcher, first, rounding):
@@ -77,7 +82,7 @@ class Path:
     def _evaluate(self, t):
         """The objective itself at t. A restriction, if there is one, has then served."""
         try:
-            point = _travel(self.manifold, self.x, t * self.d)
+            point = self._curve(self.x, t * self.d)
             if hasattr(self.restriction, "arrive"):  # what it knows, the objective need not find again
                 self.restriction.arrive(t, point)
             self.restriction = None
@@ -97,15 +102,14 @@ def rounding_of(value):
     return float(np.finfo(dtype if dtype.kind == "f" else float).eps)
 
 
-def _travel(manifold, x, step):
-    if not isinstance(manifold, RetrAsExpMixin):  # its exp is the retraction, with a warning
-        with suppress(NotImplementedError):  # Pymanopt's way to say that there is no exponential map
-            if getattr(manifold, "exp_keeps_to_manifold", False):
-                return manifold.exp(x, step)
-            # Rounding takes exp off the manifold a little, and where the cost falls in that direction every
-            # step doubles the little. A retraction by zero changes nothing but that.
-            return manifold.retraction(manifold.exp(x, step), 0.0 * step)
-    return manifold.retraction(x, step)
+def _geodesic(manifold, x, step):
+    """exp(x, step), on the manifold to rounding."""
+    end = manifold.exp(x, step)
+    if getattr(manifold, "exp_keeps_to_manifold", False):
+        return end
+    # Rounding takes exp off the manifold a little, and where the cost falls in that direction every step
+    # doubles the error. A retraction by zero removes it and changes nothing else.
+    return manifold.retraction(end, 0.0 * step)
 
 
 def _number(value):

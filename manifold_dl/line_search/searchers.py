@@ -36,14 +36,15 @@ class LineSearch:
             cls.whole = None  # that of a parent is another search
 
     def search(self, objective, manifold, x, d, f0, df0):
-        """Minimise the objective along the geodesic that leaves `x` in the direction `d`.
+        """Minimise the objective along the curve that leaves `x` in the direction `d`.
 
         Parameters
         ----------
         objective : callable
             Point → cost. It may carry `restrict`, a cheaper φ, and `scale`, the size of a typical cost.
         manifold : pymanopt.manifolds.manifold.Manifold
-            Its retraction takes over where it has no exponential map.
+            Where the objective offers no `restrict`, its retraction is followed; `Spheres` and its subclasses
+            follow their geodesics.
         x, d
             A point and a tangent vector there.
         f0, df0 : float
@@ -60,8 +61,7 @@ class LineSearch:
         f0, df0 = float(f0), float(df0)
         # Any NaN makes a comparison false. The reciprocal is infinite for directions too short to be scaled.
         descends = abs(f0) < math.inf and -math.inf < df0 < 0 < norm < math.inf and 1 / norm < math.inf
-        scale = getattr(objective, "scale", None)
-        if not descends or self._is_flat(-df0 / norm, abs(f0) if scale is None else scale):
+        if not descends or self._is_flat(objective, x, f0, -df0 / norm):
             record(self, f0, df0, norm, NO_PROBES, 0.0)
             return 0.0, x
         begin = self._first_t(norm, manifold)
@@ -70,7 +70,8 @@ class LineSearch:
         self._memory = t or None
         return t * norm, new_x
 
-    def _is_flat(self, slope, scale):
+    def _is_flat(self, objective, x, f0, slope):
+        """Whether the gradient at x counts as zero, where the cost is f0 and falls by `slope` per length."""
         return False
 
 
@@ -78,7 +79,12 @@ class LineSearch:
 class GoldenSection(LineSearch):
     """The paper's Algorithm 2: bracket a minimum (Part A), then shrink it by golden section (Part B).
 
-    It asks for values of φ only, never for a slope, and is as robust as it is slow: 17 probes or so a search.
+    It asks for values of φ only, never for a slope, and is as robust as it is slow: 18 probes or so a search.
+
+    It evaluates φ at the same t as the paper, in the same order, but for three things. The paper takes the
+    lowest of the last t₁ to t₄; here it is the lowest of all that were evaluated, which is another one only
+    if φ has several minima in the bracket. Part A ends where the decrease that φ′(0) promises is less than
+    rounding. No search takes more than `max_probes` values.
 
     Parameters
     ----------
@@ -87,9 +93,11 @@ class GoldenSection(LineSearch):
         multiplies the gradient, which grows with the square of the data, so that no number would suit two
         datasets; t₄/‖d‖ does. Later searches begin with a bracket around the t accepted last.
     g_min : float
-        A slope (per unit of length) of at most ``g_min * scale`` counts as zero. `scale` is the attribute of
-        that name of the objective: ‖Y‖² for dictionaries, as in the paper. Without one it is |f0|, because
-        what so small a slope can change is lost in the rounding of the cost.
+        The search is over before it begins if no atom's gradient is longer than ``g_min * scale``: step 1 of
+        the paper, ‖ḡᵢ‖ ≤ g_min ‖Y‖² for all i. The objective of a dictionary has the attributes that this
+        takes, `gradient_norms` (a point → ‖ḡᵢ‖ for each atom) and `scale` (‖Y‖²). Of any other cost only the
+        slope along the direction is known, per unit of length: it is compared with ``g_min * scale``, or
+        ``g_min * abs(f0)`` without a `scale`, as what so small a slope can change is lost in rounding.
     width : float
         Part B ends when the interval is `width` times the bracket of Part A. What is lost goes with the
         square of the error in t: 1e-3 leaves about a millionth of the decrease behind.
@@ -132,8 +140,13 @@ class GoldenSection(LineSearch):
     def _settings(self):
         return (self.width,)
 
-    def _is_flat(self, slope, scale):
-        return slope <= self.g_min * scale
+    def _is_flat(self, objective, x, f0, slope):
+        threshold = self.g_min * getattr(objective, "scale", abs(f0))
+        gradient_norms = getattr(objective, "gradient_norms", None)
+        if gradient_norms is None:
+            return slope <= threshold
+        # slope ≤ ‖ḡ‖ ≤ √k max ‖ḡ_i‖ for k atoms: above √k thresholds no atom needs to be looked at.
+        return slope <= math.sqrt(x.shape[1]) * threshold and gradient_norms(x).max() <= threshold
 
     def _first_t(self, norm, manifold):
         # The t accepted last becomes t3: where φ has changed little, Part A ends at once.

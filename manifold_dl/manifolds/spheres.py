@@ -121,7 +121,7 @@ class Spheres(Oblique):
         """Follow the geodesics x cos θ + v sin θ / θ, and renormalise so that rounding never accumulates."""
         return by_rows(kernels.travel, point, tangent_vector)
 
-    exp_keeps_to_manifold = True  # line searches retract after an `exp` of which this is not said
+    exp_keeps_to_manifold = True  # line searches follow the retraction where this is not said
 
     def retraction(self, point, tangent_vector):
         """Step off the spheres and back, (x + v) / ‖x + v‖: equal to `exp` up to θ³/3, and without a sine."""
