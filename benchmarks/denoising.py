@@ -50,8 +50,9 @@ def measure(method, patches, picture, sigma, draw, stride=1, threads=None):
     clean, noisy = noisy_picture(picture, sigma, draw)
     if method in REFERENCES:
         return psnr(clean, _reference(method, noisy, sigma))
-    m = 64 * (1 if clean.ndim == 2 else 3)
-    coder = mdl.OMP(sparsity=m // 2, tol=(usual_gain(m) * sigma) ** 2 * m)
+    channels = 1 if clean.ndim == 2 else 3
+    m = 64 * channels
+    coder = mdl.OMP(sparsity=m // 2, tol=(usual_gain(m, channels) * sigma) ** 2 * m)
     settings = {"coder": coder, "update": LEARNED.get(method), "n_patches": patches, "stride": stride}
     if method == "fixed cosines":
         settings |= {"update": stay, "n_patches": FEW, "max_iter": 1}

@@ -96,7 +96,7 @@ def denoise(
         Distance of the patches in the reconstruction; 1 is best and slowest.
     gain : float, optional
         How close a patch has to come, in units of the noise. By default what pure noise exceeds in one patch
-        of 23: the usual 1.15 for 8×8 pixels, and 1.09 for as many in colour.
+        of 28: the usual 1.15 for 8×8 pixels, and 1.084 for as many in colour.
     replace, rng, callbacks, threads
         As for `learn_dictionary`. A callback may have the method ``reconstructed(done, total)`` as well,
         which is called with the rows of patches after every strip.
@@ -116,7 +116,7 @@ def denoise(
     elif not (np.isfinite(sigma) and sigma >= 0):
         raise ValueError(f"sigma={sigma}: the noise has a finite standard deviation of at least 0.")
     if gain is None:
-        gain = usual_gain(picture.length)
+        gain = usual_gain(picture.length, picture.pixels.shape[2])
     elif not (np.isfinite(gain) and gain > 0):
         raise ValueError(f"gain={gain}: give a positive number; 1.15 is usual.")
     if n_patches < 1:
@@ -166,16 +166,26 @@ def tethered(start, noise_energy, n_patches):
     return SimCO(optimizer, mu=RIDGE, regularizers=penalties)
 
 
-def usual_gain(length):
-    """The gain that leaves the same share of patches of pure noise above it as 1.15 does of 64 pixels.
+def usual_gain(length, channels=1):
+    """The gain that pure noise exceeds in the same fraction of patches as it does 1.15 with 8×8 pixels.
+
+    Patches are without the mean of each channel, so their noise has `length` − `channels` degrees of freedom,
+    and the fraction is one in 28.
+
+    Parameters
+    ----------
+    length : int
+        The numbers in a patch, of all channels together.
+    channels : int
+        1 for grey pictures, 3 for RGB.
 
     Examples
     --------
-    >>> [round(usual_gain(m), 3) for m in (64, 192)]
-    [1.15, 1.087]
+    >>> round(usual_gain(64), 3), round(usual_gain(192, channels=3), 3)
+    (1.15, 1.084)
     """
-    above = scipy.special.chdtrc(64, 64 * 1.15**2)
-    return float(np.sqrt(scipy.special.chdtri(length, above) / length))
+    above = scipy.special.chdtrc(63, 64 * 1.15**2)
+    return float(np.sqrt(scipy.special.chdtri(length - channels, above) / length))
 
 
 def cosines(picture, n_atoms):

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from manifold_dl import presets
 from manifold_dl.coders import OMP
-from manifold_dl.images import Picture, cosines, denoise, tethered, usual_gain
+from manifold_dl.images import Picture, centred, cosines, denoise, tethered, usual_gain
 from manifold_dl.updates import KSVD, MOD, SimCO
 
 data = pytest.importorskip("skimage.data")
@@ -54,10 +55,22 @@ def test_cosines_in_colour_are_unit_atoms_of_one_colour_each(count):
         assert np.linalg.matrix_rank(atom, tol=1e-10) == 1
 
 
-def test_pure_noise_exceeds_the_gain_in_one_patch_of_23():
-    noise = np.random.default_rng(0).standard_normal((20_000, 192))
-    share = np.mean((noise**2).mean(axis=1) > usual_gain(192) ** 2)
-    assert share == pytest.approx(1 / 23, abs=0.005)  # three standard deviations of the share of 20,000
+@pytest.mark.parametrize("channels", [1, 3])
+def test_pure_noise_exceeds_the_gain_in_one_patch_of_28(channels):
+    """Patches as `denoise` codes them, without the mean of each channel; the χ² tail is SciPy's."""
+    noise = np.random.default_rng(0).standard_normal((8, 8 * 20_000, channels))
+    patches, _ = centred(Picture.of(noise, 8).windows[0, ::8])  # side by side: independent
+    gain = usual_gain(64 * channels, channels)
+    share = np.mean((patches**2).mean(axis=1) > gain**2)
+    tail = scipy.stats.chi2.sf(64 * 1.15**2, df=63)
+    assert round(1 / tail) == 28
+    assert scipy.stats.chi2.sf(64 * channels * gain**2, df=63 * channels) == pytest.approx(tail)
+    assert share == pytest.approx(tail, abs=0.004)  # three standard deviations of the share of 20,000
+
+
+def test_usual_gains_are_those_that_the_documentation_names():
+    assert usual_gain(64) == pytest.approx(1.15, abs=1e-12)
+    assert usual_gain(192, channels=3) == pytest.approx(1.084, abs=5e-4)
 
 
 def test_every_purpose_is_a_setting_of_denoise():

@@ -22,6 +22,7 @@ the weights of the mixture are its *code* x.
 
 import matplotlib.pyplot as plt
 import numpy as np
+import scipy.stats
 from skimage import data
 
 import manifold_dl as mdl
@@ -120,9 +121,17 @@ errors.legend()
 #    \min_x \; \|x\|_0 \quad \text{so that} \quad \|y - D x\|^2 \;\le\; 64 \, (C \sigma)^2 ,
 #
 # where :math:`\|x\|_0` counts the atoms, and C is a little more than one: 1.15, so that a patch of pure
-# noise gets no atom at all, but once in 23 times. Every pixel lies in up to 64 patches; their average is
-# the result.
-#
+# noise gets no atom at all, but once in 28 times. (Without its mean such a patch has 63 degrees of
+# freedom, and :math:`\chi^2_{63}` exceeds :math:`64 \cdot 1.15^2` with probability 1/27.9.) Every pixel
+# lies in up to 64 patches; their average is the result.
+
+pure_noise = sigma * np.random.default_rng(2).standard_normal((64, 20_000))
+pure_noise -= pure_noise.mean(axis=0)
+counted = np.mean(np.sum(pure_noise**2, axis=0) > 64 * (1.15 * sigma) ** 2)
+foretold = scipy.stats.chi2.sf(64 * 1.15**2, df=63)
+print(f"patches of pure noise that get an atom: one in {1 / counted:.1f}; foretold: one in {1 / foretold:.1f}")
+
+# %%
 # :func:`~manifold_dl.images.denoise` does it, and learns a dictionary first. For a moment we take the
 # learning away. An update rule is anything that takes signals, dictionary and codes, and returns the last
 # two, so this one learns nothing:
@@ -300,6 +309,7 @@ assert left_of_picture[4] < 0.2 < 0.5 < left_of_noise[4]  # five atoms: the pict
 best = int(np.argmin(wrong))
 assert 0 < best < 8 and wrong[-1] > 1.2 * wrong[best]  # after a few atoms the noise comes back
 assert 0.8 * sigma < left_of_both[best] < 1.2 * sigma  # and that is where the noise is reached
+assert abs(counted - foretold) < 0.004 and round(1 / foretold) == 28  # three standard errors of the count
 assert psnr(with_cosines.image) > psnr(noisy) + 7  # sparsity alone goes most of the way
 assert gain > 0.2  # and learning further
 assert np.median(turned) > np.radians(30)  # the atoms have gone far for it
