@@ -231,6 +231,14 @@ def test_formulas_are_mended(tex, expected):
     assert expected in load(ROOT / "docs" / "_extensions" / "mathml.py").mathml(nodes.math("", tex), False)
 
 
+def test_no_formula_has_a_horizontal_brace():
+    """Without a mathematical font browsers draw it as short as a letter, under the wrong part of the formula."""
+    braces = load(ROOT / "docs" / "_extensions" / "mathml.py").BRACES
+    sources = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "tutorials").rglob("*.py")]
+    named = [path.name for path in sources if any(brace in path.read_text(encoding="utf-8") for brace in braces)]
+    assert len(sources) > 20 and not named
+
+
 @pytest.mark.parametrize("name", ["flow.svg", "floors.svg"])
 def test_the_drawings_are_up_to_date(name):
     drawn = load(ROOT / "docs" / "diagrams.py").DRAWINGS[name]()

@@ -1,7 +1,8 @@
 """Formulas as MathML, which browsers draw by themselves: no script, no fonts, no network, no LaTeX.
 
 Docutils translates LaTeX to MathML; this extension makes Sphinx use it, and mends what browsers would draw
-otherwise than LaTeX does. A formula that docutils cannot read is a warning, and so ends the build.
+otherwise than LaTeX does. A formula that docutils cannot read is a warning, and so ends the build; so is one
+with a horizontal brace, which browsers draw too short where no font with a table for mathematics is installed.
 """
 
 import xml.etree.ElementTree as ElementTree
@@ -16,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 # Commands that docutils does not know, by what means the same.
 SYNONYMS = {r"\dots": r"\ldots", r"\big\|": r"\|"}
+BRACES = (r"\underbrace", r"\overbrace")
 APPLY = "\N{FUNCTION APPLICATION}"
 BARS, ACCENTS, OPENING = set("|‖∥⟨⟩"), set("ˉˆ˜˙¨ˇ˘"), set("([{")
 THIN = "0.1667em"
@@ -27,6 +29,9 @@ def mathml(node, as_block):
     tex = node.astext()
     for command, known in SYNONYMS.items():
         tex = tex.replace(command, known)
+    if any(brace in tex for brace in BRACES):
+        message = "the formula %r: a horizontal brace needs a font that many browsers lack; write it without."
+        logger.warning(message, tex, location=node)
     try:
         markup = tex2mathml(tex, as_block=as_block)
     except MathError as error:
