@@ -235,7 +235,9 @@ def test_no_formula_has_a_horizontal_brace():
     """Without a mathematical font browsers draw it as short as a letter, under the wrong part of the formula."""
     braces = load(ROOT / "docs" / "_extensions" / "mathml.py").BRACES
     sources = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "tutorials").rglob("*.py")]
-    named = [path.name for path in sources if any(brace in path.read_text(encoding="utf-8") for brace in braces)]
+    named = [
+        path.name for path in sources if any(brace in path.read_text(encoding="utf-8") for brace in braces)
+    ]
     assert len(sources) > 20 and not named
 
 

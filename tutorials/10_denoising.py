@@ -129,7 +129,9 @@ pure_noise = sigma * np.random.default_rng(2).standard_normal((64, 20_000))
 pure_noise -= pure_noise.mean(axis=0)
 counted = np.mean(np.sum(pure_noise**2, axis=0) > 64 * (1.15 * sigma) ** 2)
 foretold = scipy.stats.chi2.sf(64 * 1.15**2, df=63)
-print(f"patches of pure noise that get an atom: one in {1 / counted:.1f}; foretold: one in {1 / foretold:.1f}")
+print(
+    f"patches of pure noise that get an atom: one in {1 / counted:.1f}; foretold: one in {1 / foretold:.1f}"
+)
 
 # %%
 # :func:`~manifold_dl.images.denoise` does it, and learns a dictionary first. For a moment we take the
