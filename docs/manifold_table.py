@@ -24,7 +24,7 @@ from manifold_dl.manifolds import (
     Subspace,
     ZeroMean,
 )
-from manifold_dl.optimizers import run_quietly
+from manifold_dl.optimizers import OptimizerRun
 from manifold_dl.schedules import AllAtoms, OneAtATime
 
 PAGE = Path(__file__).with_name("manifolds.md")
@@ -113,7 +113,7 @@ def _try(manifold, optimizer):
             dictionary=tiny.start,
         )
         start = tiny.start[:, problem.part.atoms]
-        point = run_quietly(OPTIMIZERS[optimizer](), problem, start, rng=0)
+        point = OptimizerRun(OPTIMIZERS[optimizer]()).minimize(problem, start, rng=0)
         update = SimCO(
             OPTIMIZERS[optimizer](),
             manifold=MANIFOLDS[manifold],

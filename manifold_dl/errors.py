@@ -54,7 +54,9 @@ def naming(component: Any, role: str) -> Iterator[None]:
     """Turn an exception raised inside the block into a `ComponentError` that names the component.
 
     Refusals of our own parts (a `ValueError` or `TypeError` raised by a class of this package) are sentences
-    for the user already, and pass as they are; so does a `ComponentError` of a part inside this one.
+    for the user already, and pass as they are; so does a `ComponentError` of a part inside this one. A
+    `TypeError` that this package raises, whoever called it, says what another part lacks, a Hessian for
+    example, and passes, too.
 
     Examples
     --------
@@ -72,8 +74,19 @@ def naming(component: Any, role: str) -> Iterator[None]:
     except Exception as error:
         if _is_ours(component) and isinstance(error, ValueError | TypeError):
             raise
+        if isinstance(error, TypeError) and raised_in(error, "manifold_dl"):
+            raise
         problem = f"raised {type(error).__name__}: {str(error).rstrip('.')}"
         raise ComponentError(component, role, problem) from error
+
+
+def raised_in(error: BaseException, package: str) -> bool:
+    """Whether the line that raised the error belongs to this package."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    module = "" if traceback is None else traceback.tb_frame.f_globals.get("__name__", "")
+    return module.partition(".")[0] == package
 
 
 def _is_ours(component: Any) -> bool:

@@ -4,7 +4,6 @@ This is the one place that transposes. A C-ordered n×m array of samples is, rea
 signals that everything else works with, so nothing is copied.
 """
 
-import copy
 import warnings
 from dataclasses import fields, is_dataclass, replace
 from numbers import Integral
@@ -300,8 +299,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return OMP(sparsity=min(max(m // 10, 1), d))  # scikit-learn's default for OMP, too
 
     def _update(self):
-        # A copy, because optimizers keep their state to themselves and models may share one across threads.
-        return SimCO() if self.update is None else copy.deepcopy(self.update)
+        return SimCO() if self.update is None else self.update
 
     def _encode(self, signals):
         dictionary = self.components_.T

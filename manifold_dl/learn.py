@@ -23,7 +23,7 @@ from manifold_dl.replacement import ReplaceAtoms
 from manifold_dl.result import Reason, Result, explained_fraction
 from manifold_dl.starts import initial_dictionary
 from manifold_dl.storage import RunState, fingerprint, load_checkpoint
-from manifold_dl.updates import SimCO, two_step
+from manifold_dl.updates import SimCO, begin
 
 CALM = 3  # so many iterations without change in a row mean convergence
 
@@ -55,7 +55,8 @@ def learn_dictionary(
     coder : SparseCoder
         For example ``OMP(sparsity=5)``.
     update : DictionaryUpdate, optional
-        By default `SimCO` with a ridge for the first three fifths of the iterations (`updates.two_step`).
+        By default `SimCO()`, with a ridge for the first three fifths of the iterations
+        (`annealing.TwoStep`).
     max_iter : int
         Outer iterations.
     init : "data", "random", "dct" or m×d array
@@ -97,7 +98,7 @@ def learn_dictionary(
         raise ValueError(f"tol={tol}: a share of the loss, finite and not negative.")
     callbacks = _as_list(callbacks)
     if update is None:
-        update = SimCO(mu=partial(two_step, iterations=max_iter))
+        update = SimCO()
     _require_parts(coder, update, replace, callbacks)
     _require_count("restarts", restarts)
     if restarts > 1 and resume is not None:
@@ -127,10 +128,10 @@ def _run(Y, n_atoms, coder, update, max_iter, init, tol, rng, callbacks, threads
         begun, seconds = state.iteration + 1, state.seconds
         best = (state.best_loss, state.best_dictionary, None)
         history.restore(state.columns)
-        if hasattr(update, "recall"):
-            update.recall(state.memory)
+    # What changes in the course of a run is the run's own: the rule may be at work in another one, too.
+    run = begin(update, max_iter, None if resume is None else state.memory)
     start = time.perf_counter() - seconds
-    last_mu = _ridge(update, max_iter - 1)
+    last_mu = _ridge(run, max_iter - 1)
     last_replacement = max_iter - max(1, max_iter // 10)  # new atoms need time to settle
     # A run that had converged when its checkpoint was written has nothing more to do.
     reason = Reason.CONVERGED if calm >= CALM else Reason.ITERATION_LIMIT
@@ -149,19 +150,19 @@ def _run(Y, n_atoms, coder, update, max_iter, init, tol, rng, callbacks, threads
             for iteration in range(begun, max_iter if calm < CALM else begun):
                 with tally() as counts:
                     codes = encode(Y, D, codes, iteration)
-                    D, codes = update(Y, D, codes, iteration=iteration, rng=rng)
+                    D, codes = run(Y, D, codes, iteration=iteration, rng=rng)
                 fitted, replaced = D, np.zeros(0, np.intp)
                 loss = squared_error(Y, D, codes) / Y.shape[1]
                 if loss < best[0]:
                     best = loss, D, codes
                 if replace is not None and iteration < last_replacement:
                     D, replaced = replace(Y, D, codes)
-                mu = _ridge(update, iteration)
+                mu = _ridge(run, iteration)
                 calm = calm + 1 if mu == last_mu and _is_calm(history, loss, tol, replaced) else 0
                 seconds = time.perf_counter() - start
                 objective = loss * Y.shape[1] + _penalties(update, mu, fitted, codes)
                 now = (iteration, D, codes, calm, seconds)
-                snapshot = partial(_snapshot, now, best[:2], rng, history, update, Y)
+                snapshot = partial(_snapshot, now, best[:2], rng, history, run, Y)
                 step = Step(iteration, fitted, codes, loss, objective, seconds, counts, replaced, snapshot)
                 history(step)
                 answers = [callback(step) for callback in others]
@@ -227,11 +228,11 @@ def _encoder(coder, threads):
     return encode
 
 
-def _ridge(update, iteration):
+def _ridge(run, iteration):
     """μ of one iteration, as far as the update rule has one."""
-    if hasattr(update, "mu_at"):
-        return update.mu_at(iteration)
-    mu = getattr(update, "mu", 0.0)
+    if hasattr(run, "mu_at"):
+        return run.mu_at(iteration)
+    mu = getattr(run, "mu", 0.0)
     return float(mu) if isinstance(mu, Real) else 0.0
 
 
@@ -248,9 +249,9 @@ def _is_calm(history, loss, tol, replaced):
     return abs(before - loss) <= tol * before
 
 
-def _snapshot(now, best, rng, history, update, signals):
+def _snapshot(now, best, rng, history, run, signals):
     """Everything that the next iteration reads, for a checkpoint."""
-    memory = getattr(update, "memory", {})
+    memory = getattr(run, "memory", {})
     return RunState(*now, rng, history.to_dict(), memory, fingerprint(signals), *best)
 
 

@@ -169,7 +169,11 @@ class DictionaryProblem(pymanopt.Problem):
         Value, gradient norm, seconds since the first evaluation and evaluations, at every accepted point.
     scale : float
         ‖Y‖², against which values and gradients are large or small.
+    stationary_point : array or None
+        Where the gradient was zero, if an optimizer came to such a point.
     """
+
+    stationary_point: np.ndarray | None = None
 
     def __init__(
         self,
@@ -309,6 +313,8 @@ class DictionaryProblem(pymanopt.Problem):
             norm, counts = float(self.manifold.norm(point, gradient)), self.counts
             evaluations = counts.value + counts.gradient + counts.hessian + counts.probe
             self.record.append(Iterate(value / self.unit, norm, books.seconds(), evaluations))
+            if norm == 0:
+                self.stationary_point = np.array(point)
         return gradient
 
     def _gradient_norms(self, point):

@@ -14,6 +14,7 @@ from manifold_dl.callbacks import Step
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.learn import squared_error
 from manifold_dl.objective import tally
+from manifold_dl.updates import begin
 
 # Measured on streams of 20,000 signals (m = 16, d = 32, S = 4) in batches of 30, 100 and 500: with ρ = 0, 2,
 # 10 and 30 the share of atoms found is 0.2, 0.7, 0.9 and 0.97 on average, but with 30, small batches and a
@@ -84,12 +85,11 @@ def absorb(signals, dictionary, evidence, coder, update, *, iteration=0, rng=Non
     >>> metrics.recovery(D, D_true) > 0.9
     True
     """
-    begin, n = time.perf_counter(), signals.shape[1]
-    if hasattr(update, "recall"):
-        update.recall(evidence.memory)
+    start, n = time.perf_counter(), signals.shape[1]
+    run = begin(update, memory=evidence.memory)
     with tally() as counts:
         codes = run_coder(coder, signals, dictionary)
-        goal, moved_codes = update(signals, dictionary, codes, iteration=iteration, rng=rng)
+        goal, moved_codes = run(signals, dictionary, codes, iteration=iteration, rng=rng)
     error = squared_error(signals, dictionary, codes)
     step = Step(
         iteration,
@@ -97,7 +97,7 @@ def absorb(signals, dictionary, evidence, coder, update, *, iteration=0, rng=Non
         codes,
         loss=error / n,
         objective=error,
-        seconds=time.perf_counter() - begin,
+        seconds=time.perf_counter() - start,
         counts=counts,
         replaced=np.zeros(0, np.intp),
     )
@@ -107,7 +107,7 @@ def absorb(signals, dictionary, evidence, coder, update, *, iteration=0, rng=Non
     )
     energy = kept * evidence.energy + new
     share = np.divide(new, energy, out=np.zeros_like(energy), where=energy > 0)
-    evidence = Evidence(energy, evidence.seen + n, getattr(update, "memory", {}))
+    evidence = Evidence(energy, evidence.seen + n, getattr(run, "memory", {}))
     return towards(dictionary, goal, share), evidence, step
 
 

@@ -8,35 +8,25 @@ MOD, which ignores the norms and restores them afterwards, is a rule of its own.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 from pymanopt.optimizers import ConjugateGradient
 
+from manifold_dl.annealing import Ridge, RidgeSchedule, TwoStep, bound, check_ridge, ridge_at
 from manifold_dl.blocks import as_threads
 from manifold_dl.inputs import as_ridge
 from manifold_dl.line_search import GeodesicSearch
-from manifold_dl.manifolds import Spheres, feasible_set
+from manifold_dl.manifolds import Spheres
 from manifold_dl.manifolds.factories import require_factory
-from manifold_dl.optimizers import (
-    LeadingSingularVector,
-    recall_steps,
-    run_quietly,
-    step_memory,
-)
-from manifold_dl.optimizers.running import has_line_searcher
+from manifold_dl.optimizers import LeadingSingularVector, OptimizerRun
 from manifold_dl.regularizers.functions import as_regularizers
 from manifold_dl.schedules import AllAtoms, OneAtATime, sweep
 from manifold_dl.stage import Stage
+from manifold_dl.update_runs import DictionaryUpdate, SimCORun, UpdateRun, begin
 
-
-class DictionaryUpdate(Protocol):
-    """Anything that is called with signals, dictionary and codes and returns a better pair."""
-
-    def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
-        """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
+__all__ = ["KSVD", "MOD", "DictionaryUpdate", "SimCO", "UpdateRun", "begin", "default_optimizer"]
 
 
 def default_optimizer(steps=5):
@@ -50,14 +40,6 @@ def default_optimizer(steps=5):
     return ConjugateGradient("PolakRibiere", line_searcher=searcher, max_iterations=steps + 1, verbosity=0)
 
 
-def two_step(iteration, iterations=50):
-    """The paper's two-step procedure: a ridge for the first three fifths of the outer iterations, then none.
-
-    `benchmarks/recovery.py` prints what it finds on the paper's synthetic signals.
-    """
-    return 0.2 if iteration < 3 * iterations // 5 else 0.0
-
-
 @dataclass(frozen=True)
 class SimCO:
     """Simultaneous codeword optimisation: the atoms of I and their codes, together.
@@ -69,10 +51,11 @@ class SimCO:
     manifold : factory (m, k) → manifold of m×k arrays
         Where the atoms are not on it, they begin at the closest point of it, if it knows that
         (`manifold.closest`), with the codes scaled to match.
-    mu : float, sequence or callable, optional
+    mu : float, sequence, function or RidgeSchedule
         The ridge: one number; a sequence, of which outer iteration t takes entry t (the last one holds);
-        or a function of t. Zero is primitive SimCO, positive values are regularized SimCO. By default a
-        single update is primitive, and a learning loop, which passes its `iteration`, gets `two_step`.
+        a function of t; or a schedule that a learning loop binds to its number of iterations, such as the
+        default, `TwoStep`: a ridge in the first three fifths of a loop, and none in a single update. Zero is
+        primitive SimCO, positive values are regularized SimCO.
     schedule : Schedule or iterable of index arrays
         The sets I of one sweep.
     regularizers : sequence of Regularizer
@@ -125,7 +108,7 @@ class SimCO:
 
     optimizer: Any = None
     manifold: Callable = Spheres
-    mu: float | Sequence[float] | Callable[[int], float] | None = None
+    mu: Ridge | RidgeSchedule = TwoStep()  # noqa: RUF009 - frozen, so one for all is as good as one each
     schedule: Any = field(default_factory=AllAtoms)
     regularizers: Sequence = ()
     codes: str = "follow"
@@ -144,64 +127,27 @@ class SimCO:
         as_threads(self.threads)
         if isinstance(self.mu, np.ndarray):  # as a list it compares like every other field
             object.__setattr__(self, "mu", self.mu.tolist())
-        if not (self.mu is None or callable(self.mu)):
-            if not self._ridges:
-                raise ValueError("mu is an empty sequence: name at least one ridge.")
-            for value in self._ridges:
-                as_ridge(value)
+        check_ridge(self.mu)
 
-    @property
-    def _ridges(self):
-        return self.mu if isinstance(self.mu, Sequence) and not isinstance(self.mu, str) else (self.mu,)
+    def begin(self, max_iter: int | None = None, memory: dict[str, float | None] | None = None) -> SimCORun:
+        """The rule for one run of `max_iter` iterations, None where the end is not known.
 
-    @cached_property
-    def _optimizer(self):
-        # Not in the field: Pymanopt's optimizers do not compare, and two default rules are equal.
-        return default_optimizer() if self.optimizer is None else self.optimizer
+        The run owns a copy of the optimizer, the step lengths of its line searcher and the schedule of μ,
+        bound to the number of iterations: two runs never share anything that changes. `memory` is that of
+        an earlier run, to go on where it ended.
+        """
+        rule, mu = self, bound(self.mu, max_iter)
+        if mu is not self.mu:
+            rule = replace(self, mu=mu)
+        optimizer = default_optimizer() if self.optimizer is None else self.optimizer
+        return SimCORun(rule, OptimizerRun(optimizer, memory))
 
-    @property
-    def memory(self):
-        """What the line searcher remembers for the next stage: step lengths, by name."""
-        return step_memory(self._optimizer)
-
-    def recall(self, memory):
-        """Go on with what was remembered earlier, where a run is resumed."""
-        recall_steps(self._optimizer, memory)
-
-    def mu_at(self, iteration):
-        """The ridge of one outer iteration, None standing for a single update outside of a loop."""
-        if self.mu is None:
-            return 0.0 if iteration is None else two_step(iteration)
-        iteration = iteration or 0
-        if callable(self.mu):
-            return as_ridge(self.mu(iteration))
-        return float(self._ridges[min(iteration, len(self._ridges) - 1)])
+    def mu_at(self, iteration: int | None) -> float:
+        """The ridge of a single update, outside of a loop; that of a loop is ``begin(max_iter).mu_at``."""
+        return ridge_at(self.mu, iteration)
 
     def __call__(self, signals, dictionary, codes, *, iteration=None, rng=None):
-        stage = Stage(signals, dictionary, codes, threads=as_threads(self.threads), unit_atoms=False)
-        mu = self.mu_at(iteration)
-        if self.codes == "follow":
-            stage.require_determined(mu)
-        subsets = sweep(self.schedule, stage.D.shape[1], rng, usage=stage.incidence.usage)
-        if all(feasible_set(self.manifold, len(stage.D), k).unit_atoms for k in {len(I) for I in subsets}):
-            stage.normalise()
-        keep_steps = bool(iteration)  # a run begins with fresh step lengths and goes on with those it finds
-        for I in subsets:
-            keep_steps |= self._move(stage, I, mu, keep_steps, rng)
-        return stage.D, stage.support.codes(stage.values)
-
-    def _move(self, stage, I, mu, keep_steps=False, rng=None):
-        """Move the atoms I of the stage, and their codes; False if no signal uses them."""
-        problem = stage.problem(I, mu, self)
-        if problem is None:
-            return False
-        start = stage.D[:, I]
-        if has_line_searcher(self._optimizer):
-            problem.objective.expect_searches()
-        before = problem.cost(start)  # every optimizer begins with it: now the answer is known
-        point = run_quietly(self._optimizer, problem, start, keep_steps=keep_steps, rng=rng)
-        stage.accept(I, problem, point, before)
-        return True
+        return self.begin()(signals, dictionary, codes, iteration=iteration, rng=rng)
 
 
 @dataclass(frozen=True)
@@ -257,7 +203,7 @@ class KSVD:
         while done < len(order):
             done += stage.ksvd(order[done:], self.mu, power=self.method == "power")
             if done < len(order):  # the compiled sweep stopped before an atom that is not for it
-                simco._move(stage, order[done : done + 1], float(self.mu))
+                simco.begin().move(stage, order[done : done + 1], float(self.mu))
                 done += 1
         return stage.D, stage.support.codes(stage.values)
 

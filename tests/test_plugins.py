@@ -67,7 +67,7 @@ def test_what_is_no_component_is_not_listed():
     names = plugins.available()
     assert list(names) == list(plugins.KINDS)
     assert not {"Regularizer", "differentiable", "OutsideBound"} & set(names["regularizers"])
-    assert not {"quiet", "run_quietly"} & set(names["optimizers"])
+    assert not {"OptimizerRun"} & set(names["optimizers"])
     assert not {"Schedule", "dataclass", "sweep"} & set(names["schedules"])
     assert set(names["updates"]) == {"KSVD", "MOD", "SimCO"}
 

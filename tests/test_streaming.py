@@ -57,9 +57,7 @@ def test_the_evidence_carries_step_lengths_from_batch_to_batch():
     searching = SimCO(mu=0.1)
     _, evidence, _ = absorb(Y[:, :100], START, Evidence(np.zeros(12)), CODER, searching)
     assert evidence.memory and all(0 < t < np.inf for t in evidence.memory.values())
-    reader = SimCO(mu=0.1)
-    reader.recall(evidence.memory)
-    assert reader.memory == evidence.memory
+    assert SimCO(mu=0.1).begin(memory=evidence.memory).memory == evidence.memory
 
 
 def test_an_atom_that_the_batch_does_not_use_stays():

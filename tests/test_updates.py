@@ -26,7 +26,7 @@ from manifold_dl.objective import tally
 from manifold_dl.optimizers import LBFGS, LeadingSingularVector
 from manifold_dl.regularizers import Coherence
 from manifold_dl.schedules import AllAtoms, Blocks, OneAtATime, Overlapping, RandomSubsets, sweep
-from manifold_dl.updates import KSVD, MOD, SimCO, Stage, default_optimizer, two_step
+from manifold_dl.updates import KSVD, MOD, SimCO, Stage, begin, default_optimizer
 
 M, D_, N, S = 8, 12, 90, 3
 
@@ -613,11 +613,12 @@ class TestRidge:
 
     def test_by_default_there_is_none_in_a_single_update_and_two_steps_in_a_loop(self):
         Y, D, X = problem_data()
-        np.testing.assert_array_equal(SimCO()(Y, D, X)[0], SimCO(mu=0.0)(Y, D, X)[0])
-        for iteration in (0, 29, 30, 100):
-            expected = SimCO(mu=two_step(iteration))(Y, D, X)[0]
-            np.testing.assert_array_equal(SimCO()(Y, D, X, iteration=iteration)[0], expected)
-        assert two_step(29) > two_step(30) == 0
+        primitive = SimCO(mu=0.0)(Y, D, X)[0]
+        for iteration in (None, 0, 29, 100):  # only a loop binds the schedule
+            np.testing.assert_array_equal(SimCO()(Y, D, X, iteration=iteration)[0], primitive)
+        for iteration, mu in ((0, 0.2), (29, 0.2), (30, 0.0), (100, 0.0)):
+            expected = SimCO(mu=mu)(Y, D, X)[0]
+            np.testing.assert_array_equal(begin(SimCO(), 50)(Y, D, X, iteration=iteration)[0], expected)
 
     def test_a_function_is_judged_by_what_it_returns(self):
         with pytest.raises(ValueError, match="mu=-1: the ridge must be finite and not negative"):
@@ -687,9 +688,9 @@ class TestStepMemory:
 
     def test_goes_from_one_stage_to_the_next(self):
         Y, D, X = problem_data()
-        rule = SimCO(self.optimizer(), mu=0.1)
-        (D, X), (first,) = searches_of(rule, Y, D, X)
-        _, (second,) = searches_of(rule, Y, D, X, iteration=1)
+        run = SimCO(self.optimizer(), mu=0.1).begin()
+        (D, X), (first,) = searches_of(run, Y, D, X)
+        _, (second,) = searches_of(run, Y, D, X, iteration=1)
         # The search begins with a step of length 1, and the next where that ended.
         assert first.probes[0][0] == 1 / first.norm
         assert second.probes[0][0] == first.t
@@ -704,26 +705,29 @@ class TestStepMemory:
         [
             lambda: None,
             lambda: SteepestDescent(line_searcher=GoldenSection(), max_iterations=2),
-            lambda: SteepestDescent(max_iterations=3),  # Pymanopt's searchers remember things of their own
+            lambda: SteepestDescent(max_iterations=3),  # Pymanopt's searchers begin anew each time
             lambda: ConjugateGradient(max_iterations=3),
         ],
         ids=["default", "golden section", "back-tracking", "adaptive"],
     )
     def test_a_resumed_run_goes_on_as_if_there_had_been_no_break(self, optimizer):
         Y, D, X = problem_data()
-        first, second = SimCO(optimizer(), mu=0.1), SimCO(optimizer(), mu=0.1)
+        rule = SimCO(optimizer(), mu=0.1)
+        first = rule.begin()
         D, X = first(Y, D, X, iteration=0)
-        second.recall(first.memory)
-        one, other = (rule(Y, D, X, iteration=1) for rule in (first, second))
+        second = rule.begin(memory=first.memory)
+        one, other = (run(Y, D, X, iteration=1) for run in (first, second))
         np.testing.assert_array_equal(one[0], other[0])
         np.testing.assert_array_equal(one[1].data, other[1].data)
 
-    def test_nothing_to_remember_is_nothing_to_recall(self):
+    @pytest.mark.parametrize(
+        "optimizer", [TrustRegions(max_iterations=1), ConjugateGradient(max_iterations=3)]
+    )
+    def test_nothing_to_remember_is_nothing_to_recall(self, optimizer):
         Y, D, X = problem_data()
-        for rule in (SimCO(), SimCO(TrustRegions(max_iterations=1))):
-            assert rule.memory == {}
-            rule.recall({})
-            rule(Y, D, X, iteration=1)
+        run = SimCO(optimizer).begin(memory={})
+        run(Y, D, X, iteration=1)
+        assert run.memory == {}
 
     @pytest.mark.parametrize("unused", [(), (0,)], ids=["all used", "first atom unused"])
     @pytest.mark.parametrize("schedule", [AllAtoms(), OneAtATime()], ids=repr)
@@ -735,9 +739,9 @@ class TestStepMemory:
         rule = SimCO(None if optimizer is None else self.optimizer(), mu=[0.1, 0.01], schedule=schedule)
         runs = []
         for _ in range(2):
-            D_run, X_run = D, X
+            D_run, X_run, run = D, X, rule.begin(3)
             for t in range(3):
-                D_run, X_run = rule(Y, D_run, X_run, iteration=t)
+                D_run, X_run = run(Y, D_run, X_run, iteration=t)
             runs.append((D_run, X_run.data))
         np.testing.assert_array_equal(runs[0][0], runs[1][0])
         np.testing.assert_array_equal(runs[0][1], runs[1][1])
@@ -847,17 +851,17 @@ class TestComponents:
 
     def test_a_copy_in_the_middle_of_a_run_goes_on_as_the_original_would(self):
         Y, D, X = problem_data()
-        rule = SimCO(mu=0.1)
-        D, X = rule(Y, D, X)
-        twin = copy.deepcopy(rule)
-        np.testing.assert_array_equal(twin(Y, D, X, iteration=1)[0], rule(Y, D, X, iteration=1)[0])
+        run = SimCO(mu=0.1).begin(2)
+        D, X = run(Y, D, X)
+        twin = copy.deepcopy(run)
+        np.testing.assert_array_equal(twin(Y, D, X, iteration=1)[0], run(Y, D, X, iteration=1)[0])
 
-    def test_default_rules_do_not_share_their_steps(self):
+    def test_runs_of_one_rule_do_not_share_their_steps(self):
         Y, D, X = problem_data()
         rule = SimCO()
-        other = dataclasses.replace(rule)
-        D, X = rule(Y, D, X)
-        assert rule.memory and not other.memory
+        run, other = rule.begin(5), rule.begin(5)
+        D, X = run(Y, D, X)
+        assert run.memory and not other.memory
         _, searches = searches_of(other, Y, D, X, iteration=1)
         # An eighth of the typical distance, π√d.
         assert searches[0].probes[0][0] == pytest.approx(np.pi * np.sqrt(D_) / 8 / searches[0].norm)

@@ -241,12 +241,12 @@ methods = {
 
 ends, courses = {}, {}
 for name, update in methods.items():
-    D, course = D0, []
+    D, course, run = D0, [], mdl.updates.begin(update, max_iter=150)
     for iteration in range(150):
         gradient = judge.manifold.norm(D, judge.riemannian_gradient(D))
         kappa = mdl.metrics.condition_number(D, support)
         course.append((judge.cost(D) / judge.scale, gradient / judge.scale, kappa))
-        D, _ = update(Y, D, judge.codes(D), iteration=iteration)
+        D, _ = run(Y, D, judge.codes(D), iteration=iteration)
     ends[name], courses[name] = D, np.array(course)
 
 figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.6))

@@ -20,7 +20,9 @@ import manifold_dl
 # Beyond the modules that `manifold_dl` names itself: what their users see of them.
 MORE_MODULES = ["coders", "images", "line_search", "plotting"]
 MORE_NAMES = [
+    "annealing.RidgeSchedule",
     "annealing.Sawtooth",
+    "annealing.TwoStep",
     "blocks.available_threads",
     "blocks.gather",
     "blocks.share_out",
@@ -36,8 +38,9 @@ MORE_NAMES = [
     "streaming.absorb",
     "streaming.towards",
     "updates.DictionaryUpdate",
+    "updates.UpdateRun",
+    "updates.begin",
     "updates.default_optimizer",
-    "updates.two_step",
 ]
 
 NAME = re.compile(r"(?P<package>mdl\.|manifold_dl\.)?(?P<name>[A-Za-z]\w*(?:\.\w+)*)(?:\([^()]*\))?")

@@ -80,9 +80,11 @@ def update_named(name, solver=None, mu=None, manifold=None, regularizers=None, d
     if mu is not None and not math.isfinite(mu):
         raise ValueError(f"--mu {mu}: give a finite number.")
     settings = {} if manifold is None else {"manifold": _get("manifolds", manifold)}
+    mu = default_mu if mu is None else mu
+    if mu is not None:
+        settings["mu"] = mu
     return SimCO(
         None if solver is None else _solver(solver),
-        mu=default_mu if mu is None else mu,
         regularizers=[_regularizer(text) for text in regularizers or ()],
         **settings,
     )

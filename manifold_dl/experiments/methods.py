@@ -11,7 +11,7 @@ from manifold_dl.datasets import synthetic
 from manifold_dl.line_search import GoldenSection
 from manifold_dl.manifolds import Spheres
 from manifold_dl.problem import update_problem
-from manifold_dl.updates import KSVD, MOD, SimCO
+from manifold_dl.updates import KSVD, MOD, SimCO, begin
 
 PAPER = ("MOD", "K-SVD", "primitive SimCO", "regularized SimCO")
 
@@ -51,11 +51,11 @@ def update_with_true_support(update, Y, support, D, iterations, visit=None):
 
     `visit(t, D)` sees the dictionary before iteration t, and the last one.
     """
-    coding = update_problem(Y, support, threads=1)
+    coding, run = update_problem(Y, support, threads=1), begin(update, iterations)
     for t in range(iterations):
         if visit:
             visit(t, D)
-        D, _ = update(Y, D, coding.codes(D), iteration=t)
+        D, _ = run(Y, D, coding.codes(D), iteration=t)
     if visit:
         visit(iterations, D)
     return D

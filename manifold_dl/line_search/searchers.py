@@ -28,6 +28,10 @@ class LineSearch:
     """
 
     method = whole = None
+    #: The t that a search remembers is a good first guess for the next set of atoms, or the next iteration,
+    #: too: an update rule takes the searcher along. One without this attribute, such as those of Pymanopt,
+    #: begins anew with every problem.
+    keeps_step = True
     uses_slopes = False  # whether the method looks at φ′ of every probe
 
     def __init_subclass__(cls, **options):

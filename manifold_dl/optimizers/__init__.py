@@ -4,19 +4,11 @@ Both are Pymanopt optimizers like its own: handed to an update rule, or run on a
 """
 
 from manifold_dl.optimizers.lbfgs import LBFGS
-from manifold_dl.optimizers.running import (
-    quiet,
-    recall_steps,
-    run_quietly,
-    step_memory,
-)
+from manifold_dl.optimizers.running import OptimizerRun
 from manifold_dl.optimizers.singular import LeadingSingularVector
 
 __all__ = [
     "LBFGS",
     "LeadingSingularVector",
-    "quiet",
-    "recall_steps",
-    "run_quietly",
-    "step_memory",
+    "OptimizerRun",
 ]

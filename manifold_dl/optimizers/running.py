@@ -1,100 +1,141 @@
-"""How an update rule runs any Pymanopt optimizer: silently, from where the atoms are, keeping its steps."""
+"""How an update rule runs any Pymanopt optimizer: a copy of it, silently, from where the atoms are.
+
+Whatever this package has to know of Pymanopt's private attributes is in this file.
+"""
 
 import inspect
-from contextlib import contextmanager
 from copy import deepcopy
 from functools import lru_cache
 from numbers import Real
+from typing import Any
 
 import numpy as np
+import pymanopt
 from pymanopt.optimizers import NelderMead, ParticleSwarm
+from pymanopt.optimizers.optimizer import Optimizer
 
+from manifold_dl.errors import ComponentError, naming, raised_in
 from manifold_dl.optimizers.returned import returned_point
 
 
-def run_quietly(optimizer, problem, start, *, keep_steps=False, rng=None):
-    """Run `optimizer` on `problem` from the point `start` and return the point where it ended.
+class OptimizerRun:
+    """An optimizer at work in one run of an update rule: a copy, which alone changes.
+
+    The memory of a line searcher belongs to its problem: Pymanopt's guess the next step from the costs of the
+    last one, which mean nothing for another problem. A searcher with the attribute ``keeps_step = True``, as
+    ours have it, says that what it remembers is good for the next problem too, and keeps it from one set
+    of atoms, and from one iteration, to the next.
 
     Parameters
     ----------
     optimizer : Pymanopt optimizer
-    problem : pymanopt.Problem
-    start : point of the problem's manifold
-    keep_steps : bool
-        Go on with the line searcher of the previous run and the step length it remembers.
-    rng : Generator or int, optional
-        For the optimizers that begin with a whole population of points.
+        It is copied, with its line searcher, and stays as it is.
+    memory : dict, optional
+        What `memory` of an earlier run was, to go on as if there had been no break.
+
+    Examples
+    --------
+    >>> from pymanopt.manifolds import Sphere
+    >>> from pymanopt.optimizers import SteepestDescent
+    >>> sphere, a = Sphere(3), np.array([0.0, 0.6, 0.8])
+    >>> cost = pymanopt.function.numpy(sphere)(lambda x: -(a @ x))
+    >>> gradient = pymanopt.function.numpy(sphere)(lambda x: -a)
+    >>> problem = pymanopt.Problem(sphere, cost, euclidean_gradient=gradient)
+    >>> run = OptimizerRun(SteepestDescent(min_gradient_norm=1e-8))
+    >>> print(run.minimize(problem, np.array([1.0, 0.0, 0.0])).round(6))
+    [0.  0.6 0.8]
     """
-    options = {"reuse_line_searcher": keep_steps} if has_line_searcher(optimizer) else {}
-    beginning = _beginning(optimizer, problem, start, rng)
-    # Pymanopt's own line searchers divide by the norm of the gradient, also where it is zero: they go to NaN,
-    # or, where the norm is a Python number, out of the window.
-    with quiet(optimizer), np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        try:
-            result = optimizer.run(problem, initial_point=beginning, **options)
-        except ZeroDivisionError:
-            return start
-    return returned_point(optimizer, result, problem, start)
+
+    def __init__(self, optimizer: Any, memory: dict[str, float | None] | None = None) -> None:
+        self.optimizer = optimizer
+        self._own = own = _copied(optimizer)
+        if isinstance(own, Optimizer):
+            own._verbosity = 0  # its default prints every step, for thousands of problems
+        #: Whether it moves along lines, as those optimizers do that take a line searcher.
+        self.searches = _takes_line_searcher(type(own))
+        if self.searches:
+            own.line_searcher = None  # that of an earlier run of the user's, with its memory
+            if memory:
+                self._recall(memory)
+
+    @property
+    def memory(self) -> dict[str, float | None]:
+        """What the line searcher takes to the next problem: its private numbers, by name."""
+        searcher = getattr(self._own, "line_searcher", None)
+        if not getattr(searcher, "keeps_step", False):
+            return {}
+        return {
+            name: None if value is None else float(value)
+            for name, value in vars(searcher).items()
+            if name.startswith("_") and (value is None or isinstance(value, Real))
+        }
+
+    def minimize(self, problem: pymanopt.Problem, start: np.ndarray, rng: Any = None) -> np.ndarray:
+        """The point where the optimizer ends that begins at the point `start` of the problem's manifold.
+
+        `rng` is for the optimizers that begin with a whole population of points.
+        """
+        own, options, beginning = self._own, {}, start
+        if self.searches:
+            keeps_step = getattr(own.line_searcher, "keeps_step", False)
+            options = {"reuse_line_searcher": keeps_step}
+        if isinstance(own, ParticleSwarm | NelderMead):
+            own = deepcopy(own)  # they keep limits that they choose for the dimension of their first problem
+            beginning = _population(own, problem.manifold, start, rng)
+        if isinstance(own, Optimizer):
+            # Pymanopt's line searchers divide by the norm of the gradient and by its square.
+            smallest = float(np.sqrt(np.finfo(start.dtype).tiny))
+            own._min_gradient_norm = max(own._min_gradient_norm, smallest)
+        with (
+            naming(self.optimizer, "optimizer"),
+            np.errstate(divide="ignore", invalid="ignore", over="ignore"),
+        ):
+            try:
+                result = own.run(problem, initial_point=beginning, **options)
+            except ZeroDivisionError as error:
+                # Its conjugate gradients divide by the gradient's norm before they look whether it is zero.
+                point = getattr(problem, "stationary_point", None)
+                if point is None or not raised_in(error, "pymanopt"):
+                    raise
+                return point
+        return returned_point(self.optimizer, result, problem, start)
+
+    def _recall(self, memory: dict[str, float | None]) -> None:
+        own = self._own
+        searcher = deepcopy(own._line_searcher)
+        if getattr(searcher, "keeps_step", False):
+            own.line_searcher = searcher
+            for name, value in memory.items():
+                if hasattr(searcher, name):
+                    setattr(searcher, name, value)
 
 
-def step_memory(optimizer):
-    """What the line searcher of the last run remembers, by name: step lengths and values, all numbers.
-
-    Pymanopt's searchers and ours keep them in private attributes; none is told to the constructor.
-    """
-    searcher = getattr(optimizer, "line_searcher", None)
-    state = getattr(searcher, "__dict__", {})
-    return {
-        name: None if value is None else float(value)
-        for name, value in state.items()
-        if name.startswith("_") and (value is None or isinstance(value, Real))
-    }
-
-
-def recall_steps(optimizer, memory):
-    """Make the next run begin with what an earlier searcher remembered, as if there had been no break."""
-    if hasattr(optimizer, "_line_searcher"):
-        optimizer.line_searcher = deepcopy(optimizer._line_searcher)
-        for name, value in memory.items():
-            if hasattr(optimizer.line_searcher, name):
-                setattr(optimizer.line_searcher, name, value)
-
-
-@contextmanager
-def quiet(optimizer):
-    """Keep a Pymanopt optimizer from printing: its default prints every step, for thousands of stages."""
-    before = getattr(optimizer, "_verbosity", None)
-    if before is None:
-        yield
-        return
-    optimizer._verbosity = 0
-    try:
-        yield
-    finally:
-        optimizer._verbosity = before
-
-
-def has_line_searcher(optimizer):
-    """Whether it moves along lines, as those optimizers do that take a line searcher."""
-    return _takes_line_searcher(type(optimizer))
-
-
-@lru_cache  # a sweep over single atoms would ask thousands of times
-def _takes_line_searcher(optimizer_type):
+@lru_cache  # a signature takes longer than a step
+def _takes_line_searcher(optimizer_type: type) -> bool:
     return "reuse_line_searcher" in inspect.signature(optimizer_type.run).parameters
 
 
-def _beginning(optimizer, problem, start, rng):
-    """The start; for the methods that move a population, the start and random neighbours of it."""
-    manifold = problem.manifold
+def _copied(optimizer: Any) -> Any:
+    try:
+        return deepcopy(optimizer)
+    except Exception as error:
+        problem = (
+            f"cannot be copied, and every run works on a copy of its own ({type(error).__name__}: {error}); "
+            "give its class a method __deepcopy__"
+        )
+        raise ComponentError(optimizer, "optimizer", problem) from error
+
+
+def _population(
+    optimizer: ParticleSwarm | NelderMead, manifold: Any, start: np.ndarray, rng: Any
+) -> list[np.ndarray]:
+    """The start and random neighbours of it."""
     if isinstance(optimizer, ParticleSwarm):
         # The default of its `run`; another number than it expects would make it print.
         size = optimizer._population_size or min(40, 10 * manifold.dim)
-    elif isinstance(optimizer, NelderMead):
+    else:
         # A simplex has dim + 1 corners. Pymanopt 2.2.1 refuses just that number, by an inverted comparison.
         size = manifold.dim + 2
-    else:
-        return start
     rng = np.random.default_rng(rng)
     directions = (manifold.projection(start, rng.standard_normal(start.shape)) for _ in range(int(size) - 1))
     return [start, *(manifold.retraction(start, 0.1 * direction) for direction in directions)]
