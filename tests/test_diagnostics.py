@@ -357,7 +357,7 @@ WRONG_MANIFOLDS = {
 @pytest.mark.parametrize("fault", WRONG_MANIFOLDS)
 def test_a_wrong_manifold_is_named_with_its_fault(fault):
     with pytest.raises(CheckFailed, match=f"^Bent .*{fault}"):
-        check_manifold(WRONG_MANIFOLDS[fault])
+        check_manifold(WRONG_MANIFOLDS[fault], retraction_order=2)
 
 
 def test_a_first_order_retraction_is_right_where_no_more_is_claimed():
@@ -365,9 +365,60 @@ def test_a_first_order_retraction_is_right_where_no_more_is_claimed():
     assert "the retraction is of order 2 (not claimed)" in report.skipped
 
 
-def test_pymanopts_qr_retraction_is_of_first_order():
-    with pytest.raises(AssertionError, match="Stiefel has a retraction that is only of first order"):
-        check_manifold(Stiefel(4, 2))
+@pytest.mark.parametrize("manifold", [Stiefel(4, 2), bent("retraction", first_order)], ids=str)
+def test_a_first_order_retraction_passes_with_a_remark_unless_it_claims_more(manifold):
+    report = check_manifold(manifold)
+    assert report
+    assert [remark for remark in report.remarks if remark.startswith("the retraction is of first order")]
+    with pytest.raises(AssertionError, match="has a retraction that is only of first order"):
+        check_manifold(manifold, retraction_order=2)
+
+
+@pytest.mark.parametrize("name", SHIPPED["manifolds"])
+def test_there_is_nothing_to_remark_on_our_manifolds(name):
+    # Columns has Pymanopt's own Sphere in every column, and its log.
+    assert name == "Columns" or not check_manifold(SHIPPED["manifolds"][name]).remarks
+
+
+# What is known of Pymanopt 2.2.1, by reading its source: the QR retraction of Stiefel and SO(n) is of first
+# order, the polar one of second; Oblique.log takes an unclipped arccos; ComplexCircle.exp fills an array of
+# real numbers; Elliptope.projection solves the Lyapunov equation with the wrong sign.
+PYMANOPTS = [
+    (Oblique(6, 4), "log from a point to itself"),
+    (Stiefel(6, 4), "of first order"),
+    (Stiefel(4, 4), "of first order"),
+    (Stiefel(6, 4, retraction="polar"), None),
+    (Stiefel(6, 1), None),  # one column: the sphere, and its usual retraction
+    (pymanopt.manifolds.SpecialOrthogonalGroup(4), "of first order"),
+    (Grassmann(6, 2), None),
+    (Sphere(6, 4), None),
+    (Euclidean(6, 4), None),
+    (pymanopt.manifolds.Positive(6, 4), None),
+    (pymanopt.manifolds.PSDFixedRank(6, 3), None),
+    (pymanopt.manifolds.Symmetric(4), None),
+    (pymanopt.manifolds.SkewSymmetric(4), None),
+    (pymanopt.manifolds.SymmetricPositiveDefinite(4), None),
+]
+
+
+@pytest.mark.parametrize(("manifold", "remark"), PYMANOPTS, ids=lambda one: str(one)[:40])
+def test_pymanopts_manifolds_get_the_verdict_that_their_source_deserves(manifold, remark):
+    remarks = check_manifold(manifold).remarks
+    assert len(remarks) == (remark is not None)
+    assert remark is None or remark in remarks[0]
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values:numpy.exceptions.ComplexWarning")
+def test_pymanopts_wrong_manifolds_are_found():
+    with pytest.raises(CheckFailed, match="ComplexCircle has an exp that does not begin at the point"):
+        check_manifold(pymanopt.manifolds.ComplexCircle(5))
+    with pytest.raises(CheckFailed, match="Elliptope has a projection that is not idempotent"):
+        check_manifold(pymanopt.manifolds.Elliptope(6, 3))
+    # Twice the vertical part is taken away from a vector that has one: against the definition of horizontal.
+    manifold, rng = pymanopt.manifolds.Elliptope(6, 3), np.random.default_rng(0)
+    Y = manifold._normalize_rows(rng.standard_normal((6, 3)))
+    tangent = manifold.projection(Y, rng.standard_normal((6, 3)))
+    assert not np.allclose(Y.T @ tangent, tangent.T @ Y, atol=1e-3)
 
 
 def test_maps_that_a_manifold_does_not_have_are_listed():
