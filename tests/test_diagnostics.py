@@ -2,13 +2,21 @@
 
 import math
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import autograd.numpy as anp
 import numpy as np
 import pymanopt
 import pytest
 from pymanopt.manifolds import Euclidean, Grassmann, Oblique, Product, Sphere, Stiefel
-from pymanopt.optimizers import SteepestDescent, TrustRegions
+from pymanopt.optimizers import (
+    ConjugateGradient,
+    NelderMead,
+    ParticleSwarm,
+    SteepestDescent,
+    TrustRegions,
+)
+from pymanopt.optimizers.line_search import AdaptiveLineSearcher
 from scipy.sparse import csc_array, csr_array
 
 import manifold_dl as mdl
@@ -21,10 +29,13 @@ from manifold_dl.diagnostics import (
     check_hessian,
     check_line_searcher,
     check_manifold,
+    check_optimizer,
     check_regularizer,
     check_schedule,
     check_update,
 )
+from manifold_dl.diagnostics.optimizer_problems import known_problems
+from manifold_dl.diagnostics.travel import random_point
 
 # --- What we ship, by the name under which it is found ------------------------------------------------------
 
@@ -85,6 +96,19 @@ SHIPPED = {
         "Overlapping": schedules.Overlapping(size=4, step=3),
         "RandomSubsets": schedules.RandomSubsets(size=4, count=2),
     },
+    "optimizers": {
+        "ConjugateGradient": ConjugateGradient(),
+        "ConjugateGradient, adaptive": ConjugateGradient(line_searcher=AdaptiveLineSearcher()),
+        "ConjugateGradient, geodesic": ConjugateGradient(line_searcher=mdl.GeodesicSearch()),
+        "LBFGS": mdl.LBFGS(),
+        "LeadingSingularVector": mdl.LeadingSingularVector(),
+        "NelderMead": NelderMead(max_iterations=8),
+        "ParticleSwarm": ParticleSwarm(max_iterations=5),
+        "SteepestDescent": SteepestDescent(),
+        "SteepestDescent, adaptive": SteepestDescent(line_searcher=AdaptiveLineSearcher()),
+        "SteepestDescent, golden section": SteepestDescent(line_searcher=mdl.GoldenSection()),
+        "TrustRegions": TrustRegions(),
+    },
     "line_searchers": {
         "GeodesicSearch": mdl.GeodesicSearch(),
         "GoldenSection": mdl.GoldenSection(),
@@ -97,6 +121,7 @@ CHECKS = {
     "regularizers": check_regularizer,
     "schedules": lambda s: check_schedule(s, covers=not isinstance(s, schedules.RandomSubsets)),
     "line_searchers": check_line_searcher,
+    "optimizers": lambda o: check_optimizer(o, converges=not isinstance(o, NelderMead | ParticleSwarm)),
 }
 
 
@@ -609,6 +634,142 @@ def test_a_wrong_line_searcher_is_named_with_its_fault():
         check_line_searcher(Leap(1e-3))
     with pytest.raises(CheckFailed, match="BackTrackingLineSearcher moved by nan for a zero direction"):
         check_line_searcher(pymanopt.optimizers.line_search.BackTrackingLineSearcher())
+
+
+# --- Optimizers -------------------------------------------------------------------------------------------
+
+
+class Descent:
+    """Gradient steps with backtracking, which one override makes wrong in one way."""
+
+    def __init__(self):
+        self.steps = 0
+
+    def run(self, problem, *, initial_point=None):
+        point = self.minimum(problem, initial_point)
+        return SimpleNamespace(point=self.spoil(problem, initial_point, point))
+
+    def spoil(self, problem, start, point):
+        return point
+
+    def minimum(self, problem, x, max_steps=500):
+        t = 1.0
+        for _ in range(max_steps):
+            gradient = problem.riemannian_gradient(x)
+            if problem.manifold.norm(x, gradient) < 1e-6:
+                break
+            while problem.cost(problem.manifold.retraction(x, -t * gradient)) > problem.cost(x) and t > 1e-9:
+                t /= 2
+            x, t = problem.manifold.retraction(x, -t * gradient), 2 * t
+        return x
+
+
+def spoiled(**methods):
+    return type("Spoiled", (Descent,), methods)()
+
+
+def overwriting(self, problem, *, initial_point=None):
+    initial_point[:] = self.minimum(problem, initial_point)
+    return SimpleNamespace(point=initial_point)
+
+
+def counting(self, problem, x):  # a budget that is used up and never renewed
+    self.steps += 40
+    return Descent.minimum(self, problem, x, max_steps=max(0, 60 - self.steps))
+
+
+def only_one_atom(self, problem, start, point):
+    if start.shape[1] > 1:
+        raise NotImplementedError("one atom at a time")
+    return point
+
+
+def nothing(self, problem, start, point):
+    raise NotImplementedError
+
+
+WRONG_OPTIMIZERS = {
+    "returned an array of shape .* instead of an object with the attribute point": spoiled(
+        run=lambda self, problem, *, initial_point: initial_point
+    ),
+    r"returned an array of shape \(1, 6\) .* as its point": spoiled(
+        spoil=lambda self, problem, start, point: point.T
+    ),
+    "not on .*its norms being 3 to 3": spoiled(spoil=lambda self, problem, start, point: 3 * point),
+    "returned numbers that are not finite": spoiled(spoil=lambda self, problem, start, point: np.nan * point),
+    r"raised ZeroDivisionError: .*\(for one atom": spoiled(spoil=lambda self, problem, start, point: 1 / 0),
+    "raised ValueError: .*four atoms": spoiled(
+        spoil=lambda self, problem, start, point: point + (np.ones(3) if start.shape[1] > 1 else 0)
+    ),
+    "changed the array that it was given": spoiled(run=overwriting),
+    "raised the cost from": spoiled(
+        minimum=lambda self, problem, x: problem.manifold.exp(x, problem.riemannian_gradient(x) / 50)
+    ),
+    "did not move at all": spoiled(spoil=lambda self, problem, start, point: start),
+    r"leaves 0\.\d+ of the descent to the minimum": spoiled(
+        minimum=lambda self, problem, x: Descent.minimum(self, problem, x, max_steps=1)
+    ),
+    "not deterministic": spoiled(
+        spoil=lambda self, problem, start, point: problem.manifold.retraction(
+            point, 1e-6 * problem.manifold.random_tangent_vector(point, np.random.default_rng())
+        )
+    ),
+    "carries something over": spoiled(minimum=counting),
+    "solved none of the problems": spoiled(spoil=nothing),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG_OPTIMIZERS)
+def test_a_wrong_optimizer_is_named_with_its_fault(fault):
+    with pytest.raises(CheckFailed, match=f"^Spoiled .*{fault}"):
+        check_optimizer(WRONG_OPTIMIZERS[fault])
+
+
+def test_a_right_optimizer_needs_nothing_but_run():
+    report = check_optimizer(Descent())
+    assert not report.remarks and not report.skipped
+    assert sum(fact.startswith("reaches the minimum") for fact in report.passed) == 5
+
+
+def test_an_optimizer_may_leave_problems_out():
+    report = check_optimizer(spoiled(spoil=only_one_atom))
+    assert len(report.skipped) == 3 and all("one atom at a time" in fact for fact in report.skipped)
+
+
+def test_a_few_steps_are_right_where_no_more_is_claimed():
+    few = SteepestDescent(max_iterations=1)
+    with pytest.raises(CheckFailed, match="converges=False is for optimizers that make a few steps"):
+        check_optimizer(few)
+    assert len(check_optimizer(few, converges=False).remarks) == 5
+    power = mdl.LeadingSingularVector(power_steps=1)
+    assert all("of the descent" in remark for remark in check_optimizer(power, converges=False).remarks)
+
+
+def test_what_optimizers_draw_and_print_is_remarked_upon():
+    def noisily(self, problem, start, point):
+        print("done")
+        return problem.manifold.retraction(point, 1e-9 * np.random.standard_normal(point.shape))  # noqa: NPY002
+
+    before = np.random.get_state()[1].copy()  # noqa: NPY002 - the global state is what is being watched
+    report = check_optimizer(spoiled(spoil=noisily))
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    assert any("prints" in remark for remark in report.remarks)
+    assert any("global generator" in remark for remark in report.remarks)
+
+
+def test_classes_and_other_things_are_no_optimizers():
+    with pytest.raises(TypeError, match="has no method run; pass an optimizer"):
+        check_optimizer(TrustRegions)
+
+
+def test_known_minima_are_minima():
+    """No point that a trust region finds from any of ten starts is lower, and the best is as low."""
+    for known in known_problems(np.random.default_rng(0)):
+        problem = known.make()
+        starts = [random_point(problem.manifold, np.random.default_rng(i)) for i in range(10)]
+        values = [TrustRegions(verbosity=0).run(problem, initial_point=x).cost for x in starts]
+        # Sums of some dozens of squares of size one.
+        assert min(values) == pytest.approx(known.minimum, rel=1e-9)
 
 
 # --- Coders -----------------------------------------------------------------------------------------------

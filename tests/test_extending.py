@@ -17,13 +17,14 @@ EXAMPLES = sorted((ROOT / "tutorials" / "extending").glob("*.py"))
 PAGES = [ROOT / "docs" / "extending" / f"{example.stem}.md" for example in EXAMPLES]
 
 # What the project promises: so many lines of code at most, imports included.
-LINES = {"regularizer": 5, "schedule": 5, "coder": 15, "line_searcher": 25}
+LINES = {"regularizer": 5, "schedule": 5, "coder": 15, "line_searcher": 25, "optimizer": 30}
 
 COMPONENTS = {
     "regularizer": lambda names: diagnostics.check_regularizer(names["peaks"]),
     "schedule": lambda names: diagnostics.check_schedule(names["EvenThenOdd"](), covers=True),
     "coder": lambda names: diagnostics.check_coder(names["Thresholding"](sparsity=2)),
     "line_searcher": lambda names: diagnostics.check_line_searcher(names["Backtracking"]()),
+    "optimizer": lambda names: diagnostics.check_optimizer(names["BarzilaiBorwein"]()),
     "manifold": lambda names: diagnostics.check_manifold(names["QuadraturePairs"](7, 6)),
 }
 

@@ -55,12 +55,13 @@ def _draw(draw, rng, *arguments):
     seed = int(np.random.SeedSequence([int(rng.integers(2**32)), len(arguments)]).generate_state(1)[0])
     if "rng" in inspect.signature(draw).parameters:
         return draw(*arguments, rng=seed)
-    with _global_generator(seed):
+    with global_generator(seed):
         return draw(*arguments)
 
 
 @contextmanager
-def _global_generator(seed):
+def global_generator(seed):
+    """NumPy's global generator with a seed of its own for the length of a block, and as it was afterwards."""
     state = np.random.get_state()  # noqa: NPY002 - Pymanopt reads the global state
     np.random.seed(seed)  # noqa: NPY002
     try:

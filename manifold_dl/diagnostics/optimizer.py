@@ -1,0 +1,173 @@
+"""The contract of an optimizer: from a start to a better point of the same manifold, every time the same."""
+
+import contextlib
+import io
+from typing import Any
+
+import numpy as np
+
+from manifold_dl.diagnostics.optimizer_problems import KnownProblem, known_problems, solved_problem
+from manifold_dl.diagnostics.report import Inspection, Report
+from manifold_dl.diagnostics.travel import global_generator
+from manifold_dl.errors import ComponentError
+from manifold_dl.optimizers import OptimizerRun
+
+# Of the descent from the start to the minimum, so much may be left. With a gradient of 1e-6, where Pymanopt's
+# optimizers stop by default, it is about 1e-12.
+_REACHED = 1e-6
+# An optimizer that leaves more than this is none that converges.
+_NEAR = 1e-2
+
+
+def check_optimizer(optimizer: Any, *, converges: bool = True, rng: Any = 0) -> Report:
+    """Check that ``optimizer.run(problem, initial_point=point)`` can be trusted by an update rule.
+
+    On small dictionary problems with one atom and with several, on spheres, lines, orthonormal columns and in
+    flat space: it returns an object whose `point` is a finite point of the manifold, with a cost that is not
+    above that of the start, and reaches the minimum, which the SVD or least squares tell. It leaves its
+    initial point alone; the same start gives the same bits; a second run is as good as the first; and where
+    the gradient is zero at the start it stays. It is run as `SimCO` runs it, on a copy.
+
+    Parameters
+    ----------
+    optimizer : Pymanopt optimizer
+        Its class needs nothing but `run`. To leave out what it is not made for, it raises
+        `NotImplementedError`; such problems are listed as skipped.
+    converges : bool
+        False for an optimizer that is meant to make a few steps, or that only approximates a minimum: what it
+        leaves of the descent is then a remark.
+    rng : Generator or seed
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    CheckFailed
+        An `AssertionError` that names the first fault found.
+
+    Examples
+    --------
+    >>> from pymanopt.optimizers import TrustRegions
+    >>> from manifold_dl.optimizers import LBFGS
+    >>> bool(check_optimizer(LBFGS())), bool(check_optimizer(TrustRegions()))
+    (True, True)
+    """
+    inspection = Inspection(optimizer)
+    if isinstance(optimizer, type) or not hasattr(optimizer, "run"):
+        raise TypeError(f"{optimizer!r} has no method run; pass an optimizer, such as TrustRegions().")
+    output = io.StringIO()
+    solved = False
+    with contextlib.redirect_stdout(output), global_generator(0):
+        for problem in known_problems(np.random.default_rng(rng)):
+            point = _check_run(inspection, optimizer, problem)
+            if point is None:
+                continue
+            _check_descent(inspection, problem, point, converges)
+            if not solved:  # once is enough to see what it remembers
+                _check_repetition(inspection, optimizer, problem, point, converges)
+            solved = True
+        if not solved:
+            inspection.fail(f"solved none of the problems: {'; '.join(inspection.skipped)}")
+        _check_stationary(inspection, optimizer)
+    if output.getvalue():
+        inspection.remark("prints during a run, and an update may run it thousands of times")
+    return inspection.report()
+
+
+def _run(inspection, optimizer, problem, start):
+    """The point where it ends; None if it does not do such problems."""
+    try:
+        return OptimizerRun(optimizer).minimize(problem.make(), start, rng=0)
+    except ComponentError as error:
+        if not isinstance(error.__cause__, NotImplementedError):
+            inspection.fail(f"{error.problem} (for {problem.name})", cause=error)
+        reason = str(error.__cause__) or "not implemented"
+    except (TypeError, ValueError) as error:  # ours refuse what they are not made for with a sentence
+        reason = str(error)
+    inspection.skip(f"{problem.name} ({reason.rstrip('.')})")
+    return None
+
+
+def _check_run(inspection, optimizer, problem):
+    """The point where it ends, a finite one of the manifold; None if it does not do such problems."""
+    start = problem.start.copy()
+    point = _run(inspection, optimizer, problem, start)
+    if point is None:
+        return None
+    inspection.require(True, "returns a point of the manifold", "")
+    fault = f"returned numbers that are not finite (for {problem.name})"
+    inspection.require(np.isfinite(point).all(), "the point is finite", fault)
+    unchanged = np.array_equal(start, problem.start)
+    inspection.require(
+        unchanged,
+        "leaves its initial point alone",
+        "changed the array that it was given as its initial point",
+    )
+    return point
+
+
+def _check_descent(inspection, problem, point, converges):
+    cost = problem.make().cost
+    before, after = cost(problem.start), cost(point)
+    fault = f"raised the cost from {before:.6g} to {after:.6g} (for {problem.name})"
+    # Rounding of sums of squares, relative to their size.
+    inspection.require(after <= before + 1e-12 * abs(before), "is never for the worse", fault)
+    left = (after - problem.minimum) / (before - problem.minimum)
+    fault = f"did not move at all (for {problem.name})"
+    inspection.require(left < 1 - 1e-9, "moves", fault)
+    if left <= _REACHED:
+        inspection.require(True, f"reaches the minimum: {problem.name}", "")
+    elif not converges or left <= _NEAR:
+        inspection.remark(f"leaves {left:.1g} of the descent to the minimum: {problem.name}")
+    else:
+        inspection.fail(
+            f"leaves {left:.2g} of the descent to the minimum (for {problem.name}); converges=False is for "
+            "optimizers that make a few steps only"
+        )
+
+
+def _check_repetition(inspection, optimizer, problem, point, converges):
+    again = OptimizerRun(optimizer).minimize(problem.make(), problem.start.copy(), rng=0)
+    same = np.array_equal(point, again)
+    if not same:
+        seeded = []
+        for _ in range(2):
+            with global_generator(1):
+                seeded.append(OptimizerRun(optimizer).minimize(problem.make(), problem.start.copy(), rng=0))
+        same = np.array_equal(*seeded)
+        if same:
+            inspection.remark("draws from NumPy's global generator: seed that for a run that can be repeated")
+    fault = f"is not deterministic: a second run from the same start gave another point (for {problem.name})"
+    inspection.require(same, "the same start gives the same bits", fault)
+
+    run = OptimizerRun(optimizer)
+    first, second = (run.minimize(problem.make(), problem.start.copy(), rng=0) for _ in range(2))
+    cost = problem.make().cost
+    descent = cost(problem.start) - problem.minimum
+    worse = (cost(second) - cost(first)) / descent
+    # Line searchers may remember the length of their last step, so the two need not agree to the last bit.
+    tolerance = _NEAR if converges else 0.5
+    inspection.require(
+        worse <= tolerance,
+        "a second run is as good as the first",
+        f"carries something over: a second run on the same problem ended {worse:.2g} of the descent above "
+        f"the first (for {problem.name})",
+    )
+
+
+def _check_stationary(inspection, optimizer):
+    problem: KnownProblem = solved_problem()
+    point = _run(inspection, optimizer, problem, problem.start.copy())
+    if point is None:
+        return
+    if not np.isfinite(point).all():
+        inspection.remark(
+            "returns NaN where the gradient is zero at the start; updates then stay at the start"
+        )
+        return
+    value = problem.make().cost(point)
+    # Of signals with an energy of 21.
+    fault = f"left {problem.name} for a cost of {value:.3g}"
+    inspection.require(value <= 1e-12, "stays where the gradient is zero", fault)
