@@ -14,6 +14,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from manifold_dl import by_name
 from manifold_dl.blocks import using_threads
 from manifold_dl.callbacks import History, Progress
 from manifold_dl.coders import OMP
@@ -36,9 +37,10 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     n_components : int, optional
         The number of atoms; by default as many as there are features.
     coder : SparseCoder, optional
-        By default `OMP` with a tenth as many atoms a sample as there are features, and at least one.
+        By default `OMP` with a tenth as many atoms a sample as there are features, and at least one. A coder
+        given by its name, such as ``"iht"``, takes as many, if it has a parameter `sparsity`.
     update : DictionaryUpdate, optional
-        By default `SimCO()`.
+        By default `SimCO()`. Or its name: ``"ksvd"``.
     max_iter : int
         Outer iterations of `fit`.
     init : "data", "random", "dct" or array (n_components, n_features)
@@ -293,13 +295,14 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return int(n_atoms), init
 
     def _coder(self, shape):
-        if self.coder is not None:
-            return self.coder
         m, d = shape
-        return OMP(sparsity=min(max(m // 10, 1), d))  # scikit-learn's default for OMP, too
+        sparsity = min(max(m // 10, 1), d)  # scikit-learn's default for OMP, too
+        if self.coder is None:
+            return OMP(sparsity=sparsity)
+        return by_name.component("coders", self.coder, "coder", sparsity=sparsity)
 
     def _update(self):
-        return SimCO() if self.update is None else self.update
+        return SimCO() if self.update is None else by_name.component("updates", self.update, "update")
 
     def _encode(self, signals):
         dictionary = self.components_.T

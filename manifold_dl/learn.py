@@ -12,7 +12,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from manifold_dl import kernels
+from manifold_dl import by_name, kernels
 from manifold_dl.blocks import using_threads
 from manifold_dl.callbacks import History, Step
 from manifold_dl.coders.calling import run_coder
@@ -53,8 +53,9 @@ def learn_dictionary(
     n_atoms : int
         d.
     coder : SparseCoder
-        For example ``OMP(sparsity=5)``.
+        For example ``OMP(sparsity=5)``. Or its name, ``"focuss"``, if it can be made without arguments.
     update : DictionaryUpdate, optional
+        Or its name: ``"ksvd"``.
         By default `SimCO()`, with a ridge for the first three fifths of the iterations
         (`annealing.TwoStep`).
     max_iter : int
@@ -97,8 +98,8 @@ def learn_dictionary(
     if not isinstance(tol, Real) or not (np.isfinite(tol) and tol >= 0):
         raise ValueError(f"tol={tol}: a share of the loss, finite and not negative.")
     callbacks = _as_list(callbacks)
-    if update is None:
-        update = SimCO()
+    coder = by_name.component("coders", coder, "coder")
+    update = SimCO() if update is None else by_name.component("updates", update, "update")
     _require_parts(coder, update, replace, callbacks)
     _require_count("restarts", restarts)
     if restarts > 1 and resume is not None:

@@ -1,4 +1,4 @@
-"""Components by name: ours, Pymanopt's optimizers, and those of packages that register their own.
+"""Components by name: ours, some of Pymanopt's, and those of packages that register their own.
 
 A package offers its components to this one by entry points of the group ``manifold_dl``, whose names begin
 with the kind. In its ``pyproject.toml``::
@@ -18,24 +18,55 @@ import difflib
 import importlib
 import inspect
 import warnings
+from collections.abc import Mapping
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 __all__ = ["KINDS", "PluginError", "PluginWarning", "available", "get", "load"]
 
 GROUP = "manifold_dl"
 
-# Where our own components of a kind live, and the method that makes a component one of its kind.
-_MODULES = {
-    "coders": ("encode", ["manifold_dl.coders"]),
-    "updates": ("__call__", ["manifold_dl.updates"]),
-    "manifolds": (None, ["manifold_dl.manifolds"]),
-    "optimizers": ("run", ["manifold_dl.optimizers", "pymanopt.optimizers"]),
-    "regularizers": ("value", ["manifold_dl.regularizers"]),
-    "schedules": ("subsets", ["manifold_dl.schedules"]),
-    "line_searchers": ("search", ["manifold_dl.line_search"]),
+
+class _Kind(NamedTuple):
+    """What makes a component one of its kind, and where those live that need no entry point."""
+
+    method: str | None
+    modules: dict[str, tuple[str, ...] | None]  # the names to take from a module; None for all that it offers
+    # What those need about which a name alone says too little.
+    needs: Mapping[str, str] = MappingProxyType({})
+
+
+_KINDS = {
+    "coders": _Kind("encode", {"manifold_dl.coders": None}),
+    "updates": _Kind("__call__", {"manifold_dl.updates": ("KSVD", "MOD", "SimCO")}),
+    "manifolds": _Kind(
+        None,
+        {"manifold_dl.manifolds": None, "pymanopt.manifolds": ("Oblique", "Stiefel")},
+        needs={
+            "Columns": "a manifold for one atom: Columns(factory)",
+            "SpheresWithin": "to be inherited",
+            "Subspace": "a basis: Subspace(basis)",
+        },
+    ),
+    "optimizers": _Kind("run", {"manifold_dl.optimizers": None, "pymanopt.optimizers": None}),
+    "regularizers": _Kind(
+        "value",
+        {"manifold_dl.regularizers": None},
+        needs={"Scaled": "a regularizer: 0.5 * regularizer", "Sum": "regularizers: one + another"},
+    ),
+    "schedules": _Kind("subsets", {"manifold_dl.schedules": None}),
+    "line_searchers": _Kind(
+        "search",
+        {
+            "manifold_dl.line_search": None,
+            "pymanopt.optimizers.line_search": ("AdaptiveLineSearcher", "BackTrackingLineSearcher"),
+        },
+    ),
 }
 
-KINDS = tuple(_MODULES)
+KINDS = tuple(_KINDS)
 
 
 class PluginWarning(UserWarning):
@@ -47,9 +78,11 @@ class PluginError(LookupError):
 
 
 def available(kind=None):
-    """The names of all components: a dict of lists by kind, or the list of one kind.
+    """The names of all components to choose from: a dict of lists by kind, or the list of one kind.
 
-    Names of plug-ins are read from the metadata of installed packages, so none of them is imported.
+    Names of plug-ins are read from the metadata of installed packages, so none of them is imported. Left out
+    are those that are made from other components or from data (`Columns`, `Subspace`, `Scaled`, `Sum`): a
+    name says too little about them. `get` finds them as well.
 
     Examples
     --------
@@ -60,7 +93,7 @@ def available(kind=None):
     """
     if kind is None:
         return {kind: available(kind) for kind in KINDS}
-    return sorted(_found(kind), key=str.lower)
+    return sorted(_choices(kind), key=str.lower)
 
 
 def get(kind, name):
@@ -101,7 +134,7 @@ def get(kind, name):
 
 
 def load(kind):
-    """All components of a kind, as a dict by name; broken plug-ins are left out with a `PluginWarning`.
+    """All components that `available` lists, by name; broken plug-ins are left out with a `PluginWarning`.
 
     Examples
     --------
@@ -109,7 +142,7 @@ def load(kind):
     MOD(ridge=0.1)
     """
     components = {}
-    for name, component in sorted(_found(kind).items()):
+    for name, component in sorted(_choices(kind).items()):
         try:
             components[name] = _load(kind, component) if isinstance(component, EntryPoint) else component
         except PluginError as error:
@@ -117,7 +150,56 @@ def load(kind):
     return components
 
 
-def _found(kind):
+def what_it_needs(component: Any) -> str | None:
+    """What a component needs besides its name, for those that `available` leaves out; else None.
+
+    Examples
+    --------
+    >>> what_it_needs(get("manifolds", "subspace"))
+    'a basis: Subspace(basis)'
+    """
+    kind, name = name_of(component) or (None, None)
+    return None if kind is None else _KINDS[kind].needs.get(name)
+
+
+def name_of(component: Any) -> tuple[str, str] | None:
+    """The kind and the name by which `get` returns this class; None if it is not registered.
+
+    Examples
+    --------
+    >>> from manifold_dl import OMP
+    >>> name_of(OMP)
+    ('coders', 'OMP')
+    """
+    if (own := _own_names().get(id(component))) is not None:
+        return own
+    package = str(getattr(component, "__module__", "")).partition(".")[0]
+    if package == GROUP:
+        return None
+    for point in entry_points(group=GROUP):
+        kind, _, name = point.name.partition(".")
+        # Other packages need not be imported, and a name that is not theirs does not lead to the class.
+        if point.value.partition(":")[0].partition(".")[0] == package and kind in KINDS:
+            try:
+                if _load(kind, point) is component and _found(kind, report=False).get(name) == point:
+                    return kind, name
+            except PluginError:
+                continue
+    return None
+
+
+@lru_cache(maxsize=1)
+def _own_names():
+    """Kind and name of our own classes and Pymanopt's, by their identity: they are never unloaded."""
+    return {id(component): (kind, name) for kind in KINDS for name, component in _own(kind)}
+
+
+def _choices(kind):
+    found = _found(kind)
+    return {name: component for name, component in found.items() if name not in _KINDS[kind].needs}
+
+
+def _found(kind, report=True):
     """Our own components, and the entry points of others, by name."""
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r} is unknown; the kinds are {', '.join(KINDS)}.")
@@ -127,25 +209,28 @@ def _found(kind):
     points = sorted(entry_points(group=GROUP), key=lambda point: (_package(point), point.name))
     for point in points:
         point_kind, _, name = point.name.partition(".")
+        fault = None
         if point_kind not in KINDS or not name:
-            _report(point, f"its name does not begin with a kind; the kinds are {', '.join(KINDS)}")
+            fault = f"its name does not begin with a kind; the kinds are {', '.join(KINDS)}"
         elif point_kind == kind and taken.setdefault(_key(name), _package(point)) != _package(point):
-            _report(point, f"the name is taken by {taken[_key(name)]}")
+            fault = f"the name is taken by {taken[_key(name)]}"
         elif point_kind == kind:
             found[name] = point
+        if fault and report:
+            _report(point, fault)
     return found
 
 
 def _own(kind):
-    verb, modules = _MODULES[kind]
-    for module in map(importlib.import_module, modules):
-        for name in getattr(module, "__all__", None) or vars(module):
+    for module, names in _KINDS[kind].modules.items():
+        module = importlib.import_module(module)
+        for name in names or getattr(module, "__all__", None) or vars(module):
             component = getattr(module, name)
             # Protocols describe components, and what is imported from elsewhere is not offered by the module.
             if not inspect.isclass(component) or getattr(component, "_is_protocol", False):
                 continue
-            root = module.__name__.partition(".")[0]
-            if component.__module__.startswith(root) and _has(component, verb) and not name.startswith("_"):
+            root, method = module.__name__.partition(".")[0], _KINDS[kind].method
+            if component.__module__.startswith(root) and _has(component, method) and not name.startswith("_"):
                 yield name, component
 
 
@@ -155,7 +240,7 @@ def _load(kind, point):
     # Whatever happens while somebody else's module is imported, SystemExit included, is their fault.
     except (Exception, SystemExit) as error:
         raise PluginError(f"{_title(point)} cannot be loaded: {type(error).__name__}: {error}.") from error
-    verb, _ = _MODULES[kind]
+    verb = _KINDS[kind].method
     if not _has(component, verb):
         lacks = f"has no method {verb}" if verb else "cannot be called"
         raise PluginError(f"{_title(point)} {lacks}, which its kind, {kind}, requires.")

@@ -12,32 +12,21 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from pymanopt.optimizers import ConjugateGradient
 
+from manifold_dl import by_name
 from manifold_dl.annealing import Ridge, RidgeSchedule, TwoStep, bound, check_ridge, ridge_at
 from manifold_dl.blocks import as_threads
 from manifold_dl.inputs import as_ridge
-from manifold_dl.line_search import GeodesicSearch
 from manifold_dl.manifolds import Spheres
 from manifold_dl.manifolds.factories import require_factory
 from manifold_dl.optimizers import LeadingSingularVector, OptimizerRun
+from manifold_dl.optimizers.shortcuts import default_optimizer
 from manifold_dl.regularizers.functions import as_regularizers
 from manifold_dl.schedules import AllAtoms, OneAtATime, sweep
 from manifold_dl.stage import Stage
 from manifold_dl.update_runs import DictionaryUpdate, SimCORun, UpdateRun, begin
 
 __all__ = ["KSVD", "MOD", "DictionaryUpdate", "SimCO", "UpdateRun", "begin", "default_optimizer"]
-
-
-def default_optimizer(steps=5):
-    """So many conjugate-gradient steps along geodesics: see the measurements in `SimCO`.
-
-    Polak and Ribière's β forgets a direction that did not help, so a laxer search will do. Its first probe
-    grows with the number of atoms: the first step from a random dictionary turns each by about a radian.
-    """
-    searcher = GeodesicSearch(curvature=0.3, first_step=None)
-    # Pymanopt makes one step less than it is allowed.
-    return ConjugateGradient("PolakRibiere", line_searcher=searcher, max_iterations=steps + 1, verbosity=0)
 
 
 @dataclass(frozen=True)
@@ -69,6 +58,10 @@ class SimCO:
 
     Notes
     -----
+    Optimizer, manifold, schedule and regularizers may be given by the names that the command line knows:
+    ``SimCO("trust-region", manifold="zero-mean", regularizers=["coherence:0.01"])``. The fields then hold the
+    objects.
+
     What the optimizer sees is divided by ‖Y‖²/n, the mean energy of a signal, so its thresholds do not depend
     on the units of Y: multiplying Y by c multiplies X by c and changes nothing else (regularizers do not know
     of Y: scale their weights by c²). Where an optimizer would raise the objective, the atoms stay and only
@@ -118,12 +111,15 @@ class SimCO:
     def __post_init__(self):
         if self.codes not in ("follow", "fixed"):
             raise ValueError(f"codes={self.codes!r}: codes either 'follow' the dictionary or stay 'fixed'.")
+        object.__setattr__(self, "optimizer", by_name.optimizer(self.optimizer))
+        for name, kind in [("manifold", "manifolds"), ("schedule", "schedules")]:
+            object.__setattr__(self, name, by_name.component(kind, getattr(self, name), name))
         if isinstance(self.optimizer, type) or not (self.optimizer is None or hasattr(self.optimizer, "run")):
             raise TypeError(
                 f"optimizer={self.optimizer!r}: pass a Pymanopt optimizer, such as TrustRegions()."
             )
         require_factory(self.manifold)
-        object.__setattr__(self, "regularizers", as_regularizers(self.regularizers))
+        object.__setattr__(self, "regularizers", as_regularizers(by_name.regularizers(self.regularizers)))
         as_threads(self.threads)
         if isinstance(self.mu, np.ndarray):  # as a list it compares like every other field
             object.__setattr__(self, "mu", self.mu.tolist())
@@ -186,6 +182,7 @@ class KSVD:
                 f"method={self.method!r}: K-SVD updates an atom by 'svd' or by one 'power' step."
             )
         as_ridge(self.mu)
+        object.__setattr__(self, "schedule", by_name.component("schedules", self.schedule, "schedule"))
 
     def as_simco(self):
         """The configuration of SimCO that this is."""

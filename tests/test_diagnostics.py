@@ -136,7 +136,8 @@ def test_every_component_we_ship_passes_the_check_of_its_kind(kind, name):
 
 @pytest.mark.parametrize("kind", SHIPPED)
 def test_no_component_is_forgotten(kind):
-    assert set(plugins.available(kind)) <= set(SHIPPED[kind])
+    ours = {name for name, part in plugins.load(kind).items() if part.__module__.startswith("manifold_dl")}
+    assert ours <= set(SHIPPED[kind])
 
 
 @pytest.mark.parametrize("update", [mdl.KSVD(), mdl.MOD(), mdl.SimCO()], ids=repr)

@@ -60,6 +60,10 @@ def test_our_own_components_are_found_by_name():
     assert plugins.get("schedules", "one-at-a-time") is mdl.schedules.OneAtATime
     assert plugins.get("line_searchers", "golden_section") is mdl.GoldenSection
     assert plugins.get("optimizers", "lbfgs") is mdl.LBFGS
+    assert plugins.get("manifolds", "stiefel") is pymanopt.manifolds.Stiefel
+    assert plugins.get("manifolds", "oblique") is pymanopt.manifolds.Oblique
+    searcher = pymanopt.optimizers.line_search.BackTrackingLineSearcher
+    assert plugins.get("line_searchers", "back-tracking-line-searcher") is searcher
     assert plugins.get("optimizers", "conjugate-gradient") is pymanopt.optimizers.ConjugateGradient
 
 
@@ -67,6 +71,10 @@ def test_what_is_no_component_is_not_listed():
     names = plugins.available()
     assert list(names) == list(plugins.KINDS)
     assert not {"Regularizer", "differentiable", "OutsideBound"} & set(names["regularizers"])
+    # Made of other components, or of data: their names alone say too little.
+    assert not {"Scaled", "Sum"} & set(names["regularizers"])
+    assert not {"Columns", "SpheresWithin", "Subspace"} & set(names["manifolds"])
+    assert plugins.get("manifolds", "Columns") is mdl.manifolds.Columns
     assert not {"OptimizerRun"} & set(names["optimizers"])
     assert not {"Schedule", "dataclass", "sweep"} & set(names["schedules"])
     assert set(names["updates"]) == {"KSVD", "MOD", "SimCO"}

@@ -877,9 +877,9 @@ class TestRefusals:
         [
             ({"codes": "free"}, ValueError, "codes='free': codes either 'follow'"),
             ({"optimizer": TrustRegions}, TypeError, r"pass a Pymanopt optimizer, such as TrustRegions\(\)"),
-            ({"optimizer": "CG"}, TypeError, "optimizer='CG': pass a Pymanopt optimizer"),
+            ({"optimizer": 5}, TypeError, "optimizer=5: pass a Pymanopt optimizer"),
             ({"manifold": Spheres(M, D_)}, TypeError, "pass the class Spheres, or a function"),
-            ({"manifold": "Spheres"}, TypeError, "pass a factory"),
+            ({"manifold": 5}, TypeError, "pass a factory"),
             ({"regularizers": Coherence(0.1)}, TypeError, "pass a list of them"),
             ({"threads": 0}, ValueError, "threads=0"),
         ],

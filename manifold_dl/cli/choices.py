@@ -3,23 +3,29 @@
 `plugins` finds them by name, so a plug-in is there for every command as soon as it is installed.
 """
 
-import inspect
 import math
-from typing import Annotated
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
 
 from manifold_dl import plugins
 
 
-def _names(kind):
+def _names(kind, *more):
     """For shell completion."""
 
     def complete(incomplete: str):
-        known = (name.lower() for name in plugins.available(kind))
+        known = sorted([*more, *map(spelled, plugins.available(kind))])
         return [name for name in known if name.startswith(incomplete.lower())]
 
     return complete
+
+
+def spelled(name: str) -> str:
+    """A name as one types it: ``golden-section`` for `GoldenSection`; ``omp`` and ``simco`` stay one word."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "-", name).replace("_", "-").lower()
 
 
 UpdateOption = Annotated[
@@ -33,13 +39,20 @@ SolverOption = Annotated[
     typer.Option(
         help="SimCO's optimizer: cg (the default), trust-region, lbfgs, golden (the paper's one step with "
         "golden section), or any other by name.",
-        autocompletion=_names("optimizers"),
+        autocompletion=_names("optimizers", "cg", "golden", "trust-region"),
+    ),
+]
+LineSearcherOption = Annotated[
+    str | None,
+    typer.Option(
+        help="How far SimCO's optimizer goes along a line: golden-section, geodesic-search, ...",
+        autocompletion=_names("line_searchers"),
     ),
 ]
 ManifoldOption = Annotated[
     str | None,
     typer.Option(
-        help="Where SimCO's atoms live: spheres, zero-mean, ...", autocompletion=_names("manifolds")
+        help="Where SimCO's atoms live: spheres, zero-mean, stiefel, ...", autocompletion=_names("manifolds")
     ),
 ]
 RegularizerOption = Annotated[
@@ -59,73 +72,54 @@ MuOption = Annotated[
 
 def coder_named(name, sparsity):
     """A sparse coder with so many atoms a signal, if it can be told how many."""
-    coder = _get("coders", name)
-    try:
-        return coder(sparsity=sparsity) if "sparsity" in inspect.signature(coder).parameters else coder()
-    except TypeError:
-        raise ValueError(f"--coder {name} needs more than a sparsity; use it from Python.") from None
+    from manifold_dl import by_name
+
+    return by_name.component("coders", name, "--coder", sparsity=sparsity)
 
 
-def update_named(name, solver=None, mu=None, manifold=None, regularizers=None, default_mu=None):
-    """The update rule that the options name; all but the first belong to SimCO."""
-    from manifold_dl.updates import SimCO
+@dataclass(frozen=True)
+class UpdateChoice:
+    """The options that make an update rule; all but the first belong to SimCO."""
 
-    rule = _get("updates", name)
-    if rule is not SimCO:
-        options = {"--solver": solver, "--mu": mu, "--manifold": manifold, "--regularizer": regularizers}
-        for option, value in options.items():
-            if value is not None and value != []:
-                raise ValueError(f"{option} belongs to --update simco, not to --update {name}.")
-        return rule()
-    if mu is not None and not math.isfinite(mu):
-        raise ValueError(f"--mu {mu}: give a finite number.")
-    settings = {} if manifold is None else {"manifold": _get("manifolds", manifold)}
-    mu = default_mu if mu is None else mu
-    if mu is not None:
-        settings["mu"] = mu
-    return SimCO(
-        None if solver is None else _solver(solver),
-        regularizers=[_regularizer(text) for text in regularizers or ()],
-        **settings,
-    )
+    update: str = "simco"
+    solver: str | None = None
+    line_searcher: str | None = None
+    mu: float | None = None
+    manifold: str | None = None
+    regularizers: list[str] | None = None
 
+    @property
+    def is_default(self) -> bool:
+        return self == UpdateChoice() or self == UpdateChoice(regularizers=[])
 
-def _solver(name):
-    from pymanopt.optimizers import SteepestDescent, TrustRegions
+    def make(self, **settings: Any) -> Any:
+        """The rule; `settings` are those of SimCO that no option names."""
+        from manifold_dl import by_name
+        from manifold_dl.updates import SimCO
 
-    from manifold_dl.line_search import GoldenSection
-    from manifold_dl.optimizers import LBFGS
-    from manifold_dl.updates import default_optimizer
+        rule = by_name.find("updates", self.update, "--update")
+        if rule is not SimCO:
+            for option, value in self._options().items():
+                if value is not None and value != []:
+                    raise ValueError(f"{option} belongs to --update simco, not to --update {self.update}.")
+            return by_name.component("updates", self.update, "--update")
+        if self.mu is not None and not math.isfinite(self.mu):
+            raise ValueError(f"--mu {self.mu}: give a finite number.")
+        if self.mu is not None:
+            settings["mu"] = self.mu
+        if self.manifold is not None:
+            settings["manifold"] = by_name.component("manifolds", self.manifold, "--manifold")
+        return SimCO(
+            by_name.optimizer(self.solver, "--solver", self.line_searcher),
+            regularizers=by_name.regularizers(self.regularizers or (), "--regularizer"),
+            **settings,
+        )
 
-    nicknames = {
-        "cg": default_optimizer,
-        "lbfgs": lambda: LBFGS(max_iterations=5),
-        "trust-region": lambda: TrustRegions(kappa=0.3, max_iterations=3),
-        "golden": lambda: SteepestDescent(line_searcher=GoldenSection(), max_iterations=1),
-    }
-    if name in nicknames:
-        return nicknames[name]()
-    optimizer = _get("optimizers", name)
-    # Five steps a stage, where an optimizer can be told: its own limit is meant for one run, not for fifty.
-    known = inspect.signature(optimizer).parameters
-    told = "max_iterations" in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
-    return optimizer(max_iterations=5) if told else optimizer()
-
-
-def _regularizer(text):
-    name, _, weight = text.partition(":")
-    try:
-        weight = float(weight)
-    except ValueError:
-        raise ValueError(f"--regularizer {text}: give it as NAME:WEIGHT, such as coherence:0.01.") from None
-    try:
-        return _get("regularizers", name)(weight)
-    except TypeError:
-        raise ValueError(f"--regularizer {name} needs more than a weight; use it from Python.") from None
-
-
-def _get(kind, name):
-    try:
-        return plugins.get(kind, name)
-    except plugins.PluginError as error:
-        raise ValueError(str(error)) from None
+    def _options(self):
+        return {
+            "--solver": self.solver,
+            "--line-searcher": self.line_searcher,
+            "--mu": self.mu,
+            "--manifold": self.manifold,
+            "--regularizer": self.regularizers,
+        }

@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from manifold_dl.cli.choices import (
+    LineSearcherOption,
     ManifoldOption,
     MuOption,
     RegularizerOption,
     SolverOption,
+    UpdateChoice,
     UpdateOption,
-    update_named,
 )
 from manifold_dl.cli.shared import (
     Force,
@@ -46,6 +47,7 @@ def denoise(
     ] = 1,
     update: UpdateOption = "simco",
     solver: SolverOption = None,
+    line_searcher: LineSearcherOption = None,
     mu: MuOption = None,
     manifold: ManifoldOption = None,
     regularizer: RegularizerOption = None,
@@ -61,8 +63,8 @@ def denoise(
     PNG, JPEG or TIFF; grey or RGB; 8 or 16 bit. Transparency, colour profile and EXIF stay as they are.
     The less noise, the more atoms a patch takes and the longer it lasts.
 
-    Without --update, --solver, --mu, --manifold and --regularizer the rule is the one that measured best;
-    with them it is the plain rule of that name.
+    Without --update, --solver, --line-searcher, --mu, --manifold and --regularizer the rule is the one that
+    measured best; with them it is the plain rule of that name.
     """
     with needs_images():
         from manifold_dl.cli import pictures
@@ -73,9 +75,8 @@ def denoise(
     from manifold_dl import images
     from manifold_dl.cli.bars import Bars
 
-    named = [solver, mu, manifold, *(regularizer or [])]
-    default = update == "simco" and all(option is None for option in named)
-    rule = None if default else update_named(update, solver, mu, manifold, regularizer, default_mu=0.05)
+    choice = UpdateChoice(update, solver, line_searcher, mu, manifold, regularizer)
+    rule = None if choice.is_default else choice.make(mu=0.05)
     with Bars(quiet or as_json) as bars:
         result = images.denoise(
             photograph.pixels,

@@ -8,13 +8,14 @@ import typer
 
 from manifold_dl.cli.choices import (
     CoderOption,
+    LineSearcherOption,
     ManifoldOption,
     MuOption,
     RegularizerOption,
     SolverOption,
+    UpdateChoice,
     UpdateOption,
     coder_named,
-    update_named,
 )
 from manifold_dl.cli.shared import (
     Failure,
@@ -43,6 +44,7 @@ def learn(
     coder: CoderOption = "omp",
     update: UpdateOption = "simco",
     solver: SolverOption = None,
+    line_searcher: LineSearcherOption = None,
     mu: MuOption = None,
     manifold: ManifoldOption = None,
     regularizer: RegularizerOption = None,
@@ -65,7 +67,7 @@ def learn(
     from manifold_dl.result import Reason
 
     sparse_coder = coder_named(coder, sparsity)
-    rule = update_named(update, solver, mu, manifold, regularizer)
+    rule = UpdateChoice(update, solver, line_searcher, mu, manifold, regularizer).make()
     Y = read_signals(data, columns)
     begin = time.perf_counter()
     with Bars(quiet or as_json) as bars:
