@@ -22,7 +22,7 @@ from manifold_dl.coders.calling import run_coder
 from manifold_dl.learn import learn_dictionary
 from manifold_dl.refusals import require_sound_indices, require_unmasked
 from manifold_dl.result import Reason, explained_fraction
-from manifold_dl.starts import initial_dictionary
+from manifold_dl.starts import feasible_start
 from manifold_dl.streaming import Evidence, absorb
 from manifold_dl.updates import SimCO
 
@@ -137,14 +137,14 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         (`streaming.absorb` has the formula and the measurements behind it). It goes on from where `fit`, or
         the last batch, ended; the first batch also provides the start. `history_` gets the loss of the batch
         before the dictionary saw it. `callbacks`, `max_iter` and `tol` play no role, and no atom is replaced.
-        Atoms move one by one along great circles, so manifolds that tie atoms to each other, such as Stiefel,
-        are left.
+        Unit atoms move one by one along great circles; where a manifold ties atoms to each other, as Stiefel
+        does, they move together and are brought onto it again.
         """
         first = not hasattr(self, "components_")
         signals = self._signals(X, reset=first)
         if first:
             self._rng = _generator(self.random_state)
-            dictionary = initial_dictionary(signals, *self._start(len(signals)), self._rng)
+            dictionary = feasible_start(signals, *self._start(len(signals)), self._rng, self._update())
             self._evidence, self.history_, self.n_iter_ = (
                 Evidence(np.zeros(dictionary.shape[1])),
                 History(),

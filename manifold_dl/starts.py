@@ -4,10 +4,28 @@ import math
 
 import numpy as np
 
+from manifold_dl.feasibility import has_unit_atoms, onto_manifold
 from manifold_dl.inputs import as_dictionary
 
 # Two starting atoms with |cosine| above this are the same signal up to a factor.
 SAME = 1 - 1e-6
+
+
+def feasible_start(signals, n_atoms, init, rng, update):
+    """The initial dictionary of an update rule: on its manifold, before anything is coded with it.
+
+    Examples
+    --------
+    >>> from manifold_dl import SimCO
+    >>> from manifold_dl.manifolds import NonNegative
+    >>> Y = np.random.default_rng(0).standard_normal((4, 9))
+    >>> bool(feasible_start(Y, 6, "data", 0, SimCO(manifold=NonNegative)).min() > 0)
+    True
+    """
+    D = initial_dictionary(signals, n_atoms, init, rng)
+    if not isinstance(init, str) and not has_unit_atoms(update, *D.shape):
+        D = np.array(init, dtype=D.dtype)  # norms are the user's
+    return onto_manifold(update, D)
 
 
 def initial_dictionary(signals, n_atoms, init, rng):

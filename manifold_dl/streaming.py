@@ -12,9 +12,11 @@ import numpy as np
 
 from manifold_dl.callbacks import Step
 from manifold_dl.coders.calling import run_coder
+from manifold_dl.feasibility import feasible_sets
 from manifold_dl.learn import squared_error
+from manifold_dl.manifolds import feasible_set
 from manifold_dl.objective import tally
-from manifold_dl.updates import begin
+from manifold_dl.updates import SimCO, begin
 
 # Measured on streams of 20,000 signals (m = 16, d = 32, S = 4) in batches of 30, 100 and 500: with ρ = 0, 2,
 # 10 and 30 the share of atoms found is 0.2, 0.7, 0.9 and 0.97 on average, but with 30, small batches and a
@@ -69,7 +71,8 @@ def absorb(signals, dictionary, evidence, coder, update, *, iteration=0, rng=Non
 
         E_i ← (N/(N+b))^ρ E_i + Σ_batch x_i²,     ρ = 10,
 
-    and atom i moves along the great circle to its new place by the share Σ_batch x_i² / E_i of the way. The
+    and atom i moves along the great circle to its new place by the share Σ_batch x_i² / E_i of the way (all
+    of it where E_i = 0; `between` says what happens on manifolds where atoms do not move one by one). The
     weight of an old signal is thus (N then / N now)^ρ: about the newest 1/(ρ+1) of the stream counts,
     however it is cut into batches. The window grows with the stream, so the steps shrink like 1/N and the
     dictionary settles; an atom that a batch does not use does not move. No atom is ever replaced.
@@ -85,6 +88,7 @@ def absorb(signals, dictionary, evidence, coder, update, *, iteration=0, rng=Non
     >>> metrics.recovery(D, D_true) > 0.9
     True
     """
+    _sets(update, dictionary)  # refuses before there is anything to lose
     start, n = time.perf_counter(), signals.shape[1]
     run = begin(update, memory=evidence.memory)
     with tally() as counts:
@@ -106,9 +110,53 @@ def absorb(signals, dictionary, evidence, coder, update, *, iteration=0, rng=Non
         moved_codes.indices, weights=moved_codes.data.astype(float) ** 2, minlength=dictionary.shape[1]
     )
     energy = kept * evidence.energy + new
-    share = np.divide(new, energy, out=np.zeros_like(energy), where=energy > 0)
+    # An atom without any evidence has nothing to lose: it goes where the stage puts it.
+    share = np.divide(new, energy, out=np.ones_like(energy), where=energy > 0)
     evidence = Evidence(energy, evidence.seen + n, getattr(run, "memory", {}))
-    return towards(dictionary, goal, share), evidence, step
+    return between(update, dictionary, goal, share), evidence, step
+
+
+def between(update, start, goal, share):
+    """The dictionary on the update's manifold that is a share of the way from one on it to another one.
+
+    Unit atoms go along great circles, each by its own share. Where norms are not fixed, or the manifold ties
+    atoms to each other, a set of atoms goes straight, those tied together by their mean share, and is brought
+    onto the manifold again.
+
+    Examples
+    --------
+    >>> from manifold_dl import SimCO
+    >>> from manifold_dl.manifolds import Orthonormal
+    >>> turned = np.array([[0.8, -0.6], [0.6, 0.8]])
+    >>> half = between(SimCO(manifold=Orthonormal), np.eye(2), turned, np.array([0.5, 0.5]))
+    >>> bool(np.allclose(half.T @ half, np.eye(2)))
+    True
+    """
+    sets = _sets(update, start)
+    if sets is None:
+        return towards(start, goal, share)
+    moved = start.copy()
+    for I in sets:
+        feasible, own = feasible_set(update.manifold, len(start), len(I)), share[I]
+        if feasible.unit_atoms and feasible.separate_atoms:
+            on_the_way = towards(start[:, I], goal[:, I], own)
+        else:
+            own = own if feasible.separate_atoms else np.mean(own)
+            on_the_way = (start[:, I] + own * (goal[:, I] - start[:, I])).astype(start.dtype)
+        moved[:, I] = feasible.bring(on_the_way)
+    return moved
+
+
+def _sets(update, dictionary):
+    """The sets of atoms that move on the update's manifold; None if it has no manifold."""
+    sets = feasible_sets(update, *dictionary.shape)
+    if sets is None and isinstance(update, SimCO):
+        raise ValueError(
+            f"manifold={update.manifold!r} ties the atoms of a set to each other, and the schedule "
+            f"{update.schedule!r} draws other sets for every batch: a dictionary that moves from batch to "
+            "batch would leave the manifold. Use schedule=AllAtoms() or a list of the sets."
+        )
+    return sets
 
 
 def towards(start, goal, share):
