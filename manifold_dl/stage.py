@@ -10,7 +10,6 @@ from manifold_dl import kernels
 from manifold_dl.inputs import as_dictionary, as_signals, as_support
 from manifold_dl.manifolds import feasible_set
 from manifold_dl.objective import Objective, count
-from manifold_dl.optimizers.requirements import require_methods
 from manifold_dl.parts import Incidence
 from manifold_dl.problem import DictionaryProblem
 from manifold_dl.refusals import require_determined
@@ -48,9 +47,7 @@ class Stage:
 
     def problem(self, I, mu, settings):
         """The update of I as a Pymanopt problem; None if no signal uses I."""
-        shape = len(self.D), len(I)
-        part, feasible = self.incidence.part(I), feasible_set(settings.manifold, *shape)
-        require_methods(settings.optimizer, settings.manifold, *shape)
+        part, feasible = self.incidence.part(I), feasible_set(settings.manifold, len(self.D), len(I))
         self._begin_on(feasible, I, part)
         if len(part.indices) == 0:
             return None

@@ -321,3 +321,51 @@ def test_sets_of_a_compiled_sweep_are_counted():
     with tally() as counts:
         mdl.KSVD()(Y, D, X)
     assert (counts.sets, counts.improved) == (D_, 0)
+
+
+def test_populations_find_a_way_down_from_a_good_start():
+    """All neighbours at a fixed distance are worse there: the start used to be handed back."""
+    Y = mdl.datasets.synthetic(8, 12, 100, sparsity=3, rng=0).signals
+    D = Spheres(8, 12).closest(Y[:, :12])
+    D, X = SimCO(mdl.LBFGS(max_iterations=15, verbosity=0), mu=0.0)(Y, D, OMP(sparsity=3).encode(Y, D))
+    before = np.sum((Y - D @ X) ** 2)
+    for optimizer in (
+        ParticleSwarm(max_iterations=3, verbosity=0),
+        NelderMead(max_iterations=2, verbosity=0),
+    ):
+        with tally() as counts:
+            new, codes = SimCO(optimizer, mu=0.0)(Y, D, X, rng=0)
+        assert (counts.sets, counts.improved) == (1, 1)
+        assert np.sum((Y - new @ codes) ** 2) < before
+
+
+# Streams
+
+
+@each_manifold
+def test_all_atoms_are_on_the_manifold_after_every_batch(name):
+    """Also those that no signal has used yet: 15 signals, two atoms each, for more atoms than that."""
+    factory, is_member = MEMBERS[name]
+    d = 4 if name in ("Orthonormal", "Stiefel", "Sphere") else 40
+    Y = mdl.datasets.synthetic(M, 12, 60, sparsity=2, snr_db=10, rng=5).signals
+    model = mdl.ManifoldDictionaryLearning(
+        d, coder=OMP(sparsity=2), update=SimCO(manifold=factory), random_state=5
+    )
+    for batch in np.split(Y.T, 4):
+        model.partial_fit(batch)
+        assert is_member(model.components_.T)
+
+
+def test_blocks_of_bases_stay_bases_from_batch_to_batch():
+    Y = mdl.datasets.synthetic(M, 12, 60, sparsity=2, rng=5).signals
+    update = SimCO(manifold=Stiefel, schedule=[[0, 2, 4, 6], [1, 3, 5, 7]])
+    model = mdl.ManifoldDictionaryLearning(8, coder=OMP(sparsity=2), update=update, random_state=0)
+    for batch in np.split(Y.T, 4):
+        model.partial_fit(batch)
+        for block in update.schedule:
+            assert is_orthonormal(model.components_[block].T)
+    drawn = mdl.ManifoldDictionaryLearning(
+        8, coder=OMP(sparsity=2), update=SimCO(manifold=Stiefel, schedule=mdl.schedules.Blocks(4))
+    )
+    with pytest.raises(ValueError, match=r"ties the atoms of a set.*schedule=AllAtoms\(\) or a list"):
+        drawn.partial_fit(Y.T)

@@ -39,8 +39,11 @@ REFUSED = {
     ("Euclidean", "LeadingSingularVector"): "no closed form on Euclidean",
     ("Columns(Sphere)", "LeadingSingularVector"): "no closed form on Columns",
     ("Orthonormal", "LeadingSingularVector"): "ties all atoms to each other, and 1 of 3 cannot move",
-    ("Orthonormal", "NelderMead"): "no dist: the Stiefel manifold has no logarithm",
-    ("Orthonormal", "ParticleSwarm"): "no log: the Stiefel manifold has no logarithm",
+    (
+        "Orthonormal",
+        "NelderMead",
+    ): "NelderMead needs the methods dist, log and pair_mean, which Orthonormal(4, 3)",
+    ("Orthonormal", "ParticleSwarm"): "ParticleSwarm needs the method log, which Orthonormal(4, 3)",
 }
 
 

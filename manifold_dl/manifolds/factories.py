@@ -6,7 +6,7 @@ What is found out about a factory and a shape is kept, so that a sweep over sing
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -54,20 +54,7 @@ def feasible_set(factory: Factory, m: int, k: int) -> FeasibleSet:
     Orthonormal for orthonormal ones, or Spheres.
     """
     facts = _facts(factory, m, k)
-    return FeasibleSet(factory(m, k), *facts)
-
-
-def missing_methods(factory: Factory, m: int, k: int, names: tuple[str, ...]) -> list[str]:
-    """Those of the methods `names` that the manifold of m×k dictionaries does not have.
-
-    Examples
-    --------
-    >>> from pymanopt.manifolds import Stiefel
-    >>> missing_methods(Stiefel, 4, 2, ("dist", "log", "retraction"))
-    ['dist', 'log']
-    """
-    lacking = _lacking(factory, m, k)
-    return [name for name in names if name in lacking]
+    return FeasibleSet(factory(m, k), *facts, partial(_missing_methods, factory, m, k))
 
 
 def _kept(function: Callable) -> Callable:
@@ -103,7 +90,8 @@ def _facts(factory: Factory, m: int, k: int) -> tuple:
 
 
 @_kept
-def _lacking(factory: Factory, m: int, k: int) -> frozenset[str]:
+def _missing_methods(factory: Factory, m: int, k: int) -> frozenset[str]:
+    """The methods of Pymanopt's manifolds that optimizers call, and that this one does not have."""
     manifold = _made(factory, m, k)
     x, y = (_example(manifold, _label(factory), m, k, seed) for seed in (0, 1))
     v = manifold.projection(x, y)

@@ -6,6 +6,7 @@ begin where a dictionary is not on the manifold, and whether the array that an o
 `factories.py` makes these sets; `stage.py` and `streaming.py` ask them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,8 @@ class FeasibleSet:
         Whether all columns of all points have norm 1.
     separate_atoms : bool
         Whether every atom may move by itself, as on a product of spheres.
+    missing_methods : function () → frozenset of str
+        The methods that some optimizers call and the manifold does not have.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class FeasibleSet:
     relations: frozenset[str]
     unit_atoms: bool
     separate_atoms: bool
+    missing_methods: Callable[[], frozenset[str]] = frozenset
 
     def bring(self, array: np.ndarray) -> np.ndarray:
         """The point from which to begin where `array` may not be one; `array` itself where it is.

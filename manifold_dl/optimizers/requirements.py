@@ -4,7 +4,7 @@ from typing import Any
 
 from pymanopt.optimizers import ConjugateGradient, NelderMead, ParticleSwarm, SteepestDescent, TrustRegions
 
-from manifold_dl.manifolds.factories import Factory, missing_methods
+from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.optimizers.lbfgs import LBFGS
 
 _SLOPE = ("euclidean_to_riemannian_gradient", "retraction")
@@ -18,28 +18,32 @@ _NEEDS = {
 }
 
 
-def require_methods(optimizer: Any, factory: Factory, m: int, k: int) -> None:
-    """Refuse an optimizer that calls methods which the manifold of m×k dictionaries does not have.
+def require_methods(optimizer: Any, feasible: FeasibleSet) -> None:
+    """Refuse an optimizer that calls methods which the manifold does not have.
 
     Examples
     --------
+    >>> from manifold_dl.manifolds import feasible_set
     >>> from pymanopt.manifolds import Stiefel
-    >>> require_methods(TrustRegions(), Stiefel, 4, 2)
-    >>> require_methods(NelderMead(), Stiefel, 4, 2)
+    >>> require_methods(TrustRegions(), feasible_set(Stiefel, 4, 2))
+    >>> require_methods(NelderMead(), feasible_set(Stiefel, 4, 2))
     Traceback (most recent call last):
     ...
     ValueError: NelderMead needs the methods dist, log and pair_mean, which Stiefel manifold St(4,2) does not
     have: use another optimizer, such as ConjugateGradient or TrustRegions.
     """
-    needed = next((names for cls, names in _NEEDS.items() if isinstance(optimizer, cls)), ())
-    missing = missing_methods(factory, m, k, needed) if needed else []
+    needed = next((names for cls, names in _NEEDS.items() if isinstance(optimizer, cls)), None)
+    if needed is None:
+        return
+    lacking = feasible.missing_methods()
+    missing = [name for name in needed if name in lacking]
     if not missing:
         return
     *most, last = missing
     listed = f"methods {', '.join(most)} and {last}" if most else f"method {last}"
     remedy = "use another optimizer, such as ConjugateGradient or TrustRegions"
     if not isinstance(optimizer, NelderMead | ParticleSwarm):
-        remedy = "add them to the manifold, or use another one, such as Spheres"
+        remedy = "add what is missing to the manifold, or use another one, such as Spheres"
     raise ValueError(
-        f"{type(optimizer).__name__} needs the {listed}, which {factory(m, k)} does not have: {remedy}."
+        f"{type(optimizer).__name__} needs the {listed}, which {feasible.manifold} does not have: {remedy}."
     )

@@ -15,6 +15,7 @@ from pymanopt.optimizers import NelderMead, ParticleSwarm
 from pymanopt.optimizers.optimizer import Optimizer
 
 from manifold_dl.errors import ComponentError, naming, raised_in
+from manifold_dl.optimizers.requirements import require_methods
 from manifold_dl.optimizers.returned import returned_point
 
 
@@ -75,13 +76,15 @@ class OptimizerRun:
 
         `rng` is for the optimizers that begin with a whole population of points.
         """
+        if getattr(problem, "feasible", None) is not None:
+            require_methods(self.optimizer, problem.feasible)
         own, options, beginning = self._own, {}, start
         if self.searches:
             keeps_step = getattr(own.line_searcher, "keeps_step", False)
             options = {"reuse_line_searcher": keeps_step}
         if isinstance(own, ParticleSwarm | NelderMead):
             own = deepcopy(own)  # they keep limits that they choose for the dimension of their first problem
-            beginning = _population(own, problem.manifold, start, rng)
+            beginning = _population(own, problem, start, rng)
         if isinstance(own, Optimizer):
             # Pymanopt's line searchers divide by the norm of the gradient and by its square.
             smallest = float(np.sqrt(np.finfo(start.dtype).tiny))
@@ -127,9 +130,14 @@ def _copied(optimizer: Any) -> Any:
 
 
 def _population(
-    optimizer: ParticleSwarm | NelderMead, manifold: Any, start: np.ndarray, rng: Any
+    optimizer: ParticleSwarm | NelderMead, problem: pymanopt.Problem, start: np.ndarray, rng: Any
 ) -> list[np.ndarray]:
-    """The start and random neighbours of it."""
+    """The start and random neighbours of it, so near that one of them has a lower cost.
+
+    Among many unknowns the curvature decides the cost of a far neighbour: from a start that is better than
+    all the rest such methods hardly ever find down, and would hand it back.
+    """
+    manifold = problem.manifold
     if isinstance(optimizer, ParticleSwarm):
         # The default of its `run`; another number than it expects would make it print.
         size = optimizer._population_size or min(40, 10 * manifold.dim)
@@ -137,5 +145,16 @@ def _population(
         # A simplex has dim + 1 corners. Pymanopt 2.2.1 refuses just that number, by an inverted comparison.
         size = manifold.dim + 2
     rng = np.random.default_rng(rng)
-    directions = (manifold.projection(start, rng.standard_normal(start.shape)) for _ in range(int(size) - 1))
-    return [start, *(manifold.retraction(start, 0.1 * direction) for direction in directions)]
+    directions = [manifold.projection(start, rng.standard_normal(start.shape)) for _ in range(int(size) - 1)]
+    lowest = problem.cost(start)
+    for radius in 0.1 * 0.5 ** np.arange(25):
+        for i, direction in enumerate(directions[:8]):
+            for step in (radius, -radius):
+                if problem.cost(manifold.retraction(start, step * direction)) < lowest:
+                    directions[i] = np.sign(step) * direction
+                    return _neighbours(manifold, start, radius, directions)
+    return _neighbours(manifold, start, 0.1, directions)  # the start is a minimum, to rounding
+
+
+def _neighbours(manifold: Any, start: np.ndarray, radius: float, directions: list) -> list[np.ndarray]:
+    return [start, *(manifold.retraction(start, radius * direction) for direction in directions)]
