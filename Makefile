@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo tutorial docs test test-slow format clean
+.PHONY: demo tutorial docs test test-slow test-swaps format clean
 .DEFAULT_GOAL := demo
 
 demo: .venv/installed  ## denoise a picture in five ways: a table, and a picture to look at
@@ -21,6 +21,10 @@ test: .venv/installed-test  ## what continuous integration runs
 
 test-slow: .venv/installed-test  ## the long statistical tests too
 	$(BIN)/python -m pytest --slow -n auto --dist loadfile
+
+SWAPS ?= 3000
+test-swaps: .venv/installed-test  ## 3,000 random combinations of parts, each compared with another answer (test has 300)
+	$(BIN)/python -m pytest -n auto tests/test_swaps.py --swaps $(SWAPS)
 
 docs: .venv/installed-docs  ## these pages with tutorials and pictures, built offline
 	$(BIN)/python -m sphinx -W --keep-going -j 2 docs docs/_build/html
