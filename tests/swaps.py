@@ -1,9 +1,9 @@
 """Random combinations of parts, and what has to be true of each: "swap any part", drawn instead of listed.
 
 A `Swap` names an optimizer, a line searcher, a manifold, a schedule, a regularizer, how the codes behave, a
-ridge and a coder. `draw(seed)` makes one; `refusal(swap)` says which sentence it must be refused with, if any;
-the functions in `QUESTIONS` run it and compare the outcome with an answer that is not ours: NumPy's least
-squares, the singular value decomposition, Pymanopt's trust region, the definition of the manifold.
+ridge and a coder. `draw(seed)` makes one; `refusal(swap)` says with which sentences it may be refused, if it
+must be; the functions in `QUESTIONS` run it and compare the outcome with an answer that is not ours: NumPy's
+least squares, the singular value decomposition, Pymanopt's trust region, the definition of the manifold.
 """
 
 import inspect
@@ -346,7 +346,7 @@ def loop(swap):
     """The estimator gives the bits of the function, and the result is on the manifold."""
     given = data(swap)
     rule = update(swap, given, steps=3)
-    settings = dict(coder=given.coder, update=rule, max_iter=3, tol=0)
+    settings = {"coder": given.coder, "update": rule, "max_iter": 3, "tol": 0}
     function = mdl.learn_dictionary(
         given.signals, given.start.shape[1], init=given.start, rng=0, threads=1, **settings
     )

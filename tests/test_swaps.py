@@ -5,7 +5,6 @@
 
 import re
 
-import pytest
 from swaps import QUESTIONS, draw, is_ours, refusal
 
 QUICK = 300
