@@ -71,7 +71,10 @@ MANIFOLDS = {
     "pymanopt Positive": (pymanopt.manifolds.Positive, 9),
 }
 UNIT_SPHERES = ("Spheres", "Lines", "Columns", "pymanopt Oblique", "pymanopt Stiefel", "pymanopt Sphere")
-CLOSED_FORM = (*UNIT_SPHERES, "ZeroMean", "Subspace", "Orthonormal", "pymanopt Grassmann")
+CLOSED_FORM = (
+    *("Spheres", "Lines", "ZeroMean", "Subspace", "Orthonormal"),
+    *("pymanopt Oblique", "pymanopt Stiefel", "pymanopt Grassmann"),
+)
 WITHOUT_DISTANCE = ("Orthonormal", "pymanopt Stiefel", "pymanopt Grassmann", "pymanopt Positive")
 # From which manifolds a question is drawn; the trust region itself would start off `Positive`.
 POSSIBLE = {

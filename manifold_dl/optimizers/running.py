@@ -4,6 +4,7 @@ Whatever this package has to know of Pymanopt's private attributes is in this fi
 """
 
 import inspect
+from contextlib import nullcontext
 from copy import deepcopy
 from functools import lru_cache
 from numbers import Real
@@ -15,6 +16,7 @@ from pymanopt.optimizers import NelderMead, ParticleSwarm
 from pymanopt.optimizers.optimizer import Optimizer
 
 from manifold_dl.errors import ComponentError, naming, raised_in
+from manifold_dl.manifolds.randomness import global_generator
 from manifold_dl.optimizers.requirements import require_methods
 from manifold_dl.optimizers.returned import returned_point
 
@@ -74,23 +76,26 @@ class OptimizerRun:
     def minimize(self, problem: pymanopt.Problem, start: np.ndarray, rng: Any = None) -> np.ndarray:
         """The point where the optimizer ends that begins at the point `start` of the problem's manifold.
 
-        `rng` is for the optimizers that begin with a whole population of points.
+        `rng` is for the optimizers that move a whole population of points at random.
         """
         if getattr(problem, "feasible", None) is not None:
             require_methods(self.optimizer, problem.feasible)
-        own, options, beginning = self._own, {}, start
+        own, options, beginning, draws = self._own, {}, start, nullcontext()
         if self.searches:
             keeps_step = getattr(own.line_searcher, "keeps_step", False)
             options = {"reuse_line_searcher": keeps_step}
         if isinstance(own, ParticleSwarm | NelderMead):
             own = deepcopy(own)  # they keep limits that they choose for the dimension of their first problem
+            rng = np.random.default_rng(rng)
             beginning = _population(own, problem, start, rng)
+            draws = global_generator(rng)  # they draw from NumPy's global generator, and know no other
         if isinstance(own, Optimizer):
             # Pymanopt's line searchers divide by the norm of the gradient and by its square.
             smallest = float(np.sqrt(np.finfo(start.dtype).tiny))
             own._min_gradient_norm = max(own._min_gradient_norm, smallest)
         with (
             naming(self.optimizer, "optimizer"),
+            draws,
             np.errstate(divide="ignore", invalid="ignore", over="ignore"),
         ):
             try:
@@ -130,7 +135,10 @@ def _copied(optimizer: Any) -> Any:
 
 
 def _population(
-    optimizer: ParticleSwarm | NelderMead, problem: pymanopt.Problem, start: np.ndarray, rng: Any
+    optimizer: ParticleSwarm | NelderMead,
+    problem: pymanopt.Problem,
+    start: np.ndarray,
+    rng: np.random.Generator,
 ) -> list[np.ndarray]:
     """The start and random neighbours of it, so near that one of them has a lower cost.
 
@@ -144,7 +152,6 @@ def _population(
     else:
         # A simplex has dim + 1 corners. Pymanopt 2.2.1 refuses just that number, by an inverted comparison.
         size = manifold.dim + 2
-    rng = np.random.default_rng(rng)
     directions = [manifold.projection(start, rng.standard_normal(start.shape)) for _ in range(int(size) - 1)]
     lowest = problem.cost(start)
     for radius in 0.1 * 0.5 ** np.arange(25):
