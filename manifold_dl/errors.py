@@ -6,11 +6,21 @@ that names the part and is chained to the original. `learn_dictionary` adds the 
 so far.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, NoReturn
 
-__all__ = ["ComponentError"]
+__all__ = ["ComponentError", "UndefinedValue"]
+
+# Code of these modules is not the user's. A fault is looked for in the code between.
+_LIBRARIES = sys.stdlib_module_names | {
+    *("manifold_dl", "pymanopt", "numpy", "scipy", "autograd", "numba", "sklearn", "joblib", "matplotlib"),
+    *("rich", "dask", "distributed"),
+}
+# Where an optimizer failed it may have been one of these, which are called from inside its `run`.
+_NESTED = {"line searcher": ("search",), "manifold": ("inner_product", "projection")}
 
 
 class ComponentError(RuntimeError):
@@ -30,8 +40,8 @@ class ComponentError(RuntimeError):
     Attributes
     ----------
     partial : Result or None
-        What was learned until then: the best dictionary so far with its codes and history. None outside of a
-        loop.
+        What was learned until then: the best dictionary so far with its codes and history, and `Reason.FAILED`.
+        None outside of a loop.
 
     Examples
     --------
@@ -48,15 +58,26 @@ class ComponentError(RuntimeError):
         where = "" if self.iteration is None else f", in iteration {self.iteration}"
         return f"The {self.role} {_described(self.component)} {self.problem}{where}."
 
+    def __reduce__(self) -> tuple:
+        # Between processes it travels with the description in the place of the part, which may be a function
+        # that no other process knows.
+        arguments = (_Description(_described(self.component)), self.role, self.problem, self.iteration)
+        state = {"partial": self.partial} | ({"__notes__": notes} if (notes := _notes(self)) else {})
+        return type(self), arguments, state
+
+
+class UndefinedValue(ComponentError, ArithmeticError):
+    """A function of the dictionary has no value there: for a line search, a place to keep away from."""
+
 
 @contextmanager
 def naming(component: Any, role: str) -> Iterator[None]:
     """Turn an exception raised inside the block into a `ComponentError` that names the component.
 
-    Refusals of our own parts (a `ValueError` or `TypeError` raised by a class of this package) are sentences
-    for the user already, and pass as they are; so does a `ComponentError` of a part inside this one. A
-    `TypeError` that this package raises, whoever called it, says what another part lacks, a Hessian for
-    example, and passes, too.
+    Refusals of this package are sentences for the user already, and pass as they are: a `ValueError`, a
+    `TypeError` or an `OSError` raised by code of ours that no code of the user's called. So does a
+    `ComponentError` of a part inside this one, and what a problem says to an optimizer by a `TypeError`: that
+    another part lacks something, a Hessian for example.
 
     Examples
     --------
@@ -69,35 +90,96 @@ def naming(component: Any, role: str) -> Iterator[None]:
     """
     try:
         yield
-    except ComponentError:
-        raise
     except Exception as error:
-        if _is_ours(component) and isinstance(error, ValueError | TypeError):
-            raise
+        raise_named(error, component, role)
+
+
+def raise_named(
+    error: Exception, component: Any, role: str, kind: type[ComponentError] = ComponentError
+) -> NoReturn:
+    """Raise what `naming` raises, for an ``except`` clause where a context manager would take too long."""
+    if isinstance(error, ComponentError) or _is_refusal(error):
+        raise error
+    if role == "optimizer":
         if isinstance(error, TypeError) and raised_in(error, "manifold_dl"):
-            raise
-        problem = f"raised {type(error).__name__}: {str(error).rstrip('.')}"
-        raise ComponentError(component, role, problem) from error
+            raise error
+        component, role = _innermost_part(error.__traceback__) or (component, role)
+    text = str(error).rstrip(".")
+    problem = f"raised {type(error).__name__}" + (f": {text}" if text else "")
+    raise kind(component, role, problem) from error
 
 
 def raised_in(error: BaseException, package: str) -> bool:
     """Whether the line that raised the error belongs to this package."""
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
+    frames = list(_frames(error.__traceback__))
+    return bool(frames) and _root(_module(frames[-1])) == package
+
+
+def is_users(component: Any) -> bool:
+    """Whether a part is neither ours nor one of the libraries that this package builds on."""
+    while hasattr(component, "func") and hasattr(component, "keywords"):  # functools.partial
+        component = component.func
+    module = getattr(component, "__module__", None) or type(component).__module__
+    return _root(module) not in _LIBRARIES
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether code of ours raised it that no code of the user's called."""
+    if not isinstance(error, ValueError | TypeError | OSError | MemoryError):
+        return False
+    frames = list(_frames(error.__traceback__))
+    if any(_root(_module(frame)) not in _LIBRARIES for frame in frames):
+        return False
+    # Memory may run out anywhere. Another library's complaint is no sentence of ours.
+    return isinstance(error, MemoryError) or raised_in(error, "manifold_dl")
+
+
+def _innermost_part(traceback: TracebackType | None) -> tuple[Any, str] | None:
+    """The user's manifold or line searcher that was at work, by the first arguments of the functions called."""
+    found = None
+    for frame in _frames(traceback):
+        code = frame.f_code
+        part = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+        for role, methods in _NESTED.items():
+            if all(hasattr(type(part), method) for method in methods) and is_users(part):
+                found = part, role
+    return found
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[FrameType]:
+    while traceback is not None:
+        yield traceback.tb_frame
         traceback = traceback.tb_next
-    module = "" if traceback is None else traceback.tb_frame.f_globals.get("__name__", "")
-    return module.partition(".")[0] == package
 
 
-def _is_ours(component: Any) -> bool:
-    cls = component if isinstance(component, type) else type(component)
-    return cls.__module__.partition(".")[0] == "manifold_dl"
+def _module(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__") or ""
+
+
+def _root(module: str) -> str:
+    return module.partition(".")[0]
+
+
+class _Description(str):
+    """The description of a part in another process: what prints instead of it."""
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _described(component: Any) -> str:
     """The part as it prints itself, cut where that is long, and its class."""
-    shown = repr(component)
-    shown = shown if len(shown) <= 80 else shown[:77] + "..."
+    if isinstance(component, _Description):
+        return str(component)
     cls = type(component)
     name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    try:
+        shown = repr(component)
+    except Exception:  # a part that fails may fail here, too
+        return name
+    shown = shown if len(shown) <= 80 else shown[:77] + "..."
     return shown if name in shown else f"{shown} ({name})"
+
+
+def _notes(error: Exception) -> list[str]:
+    return list(getattr(error, "__notes__", ()))
