@@ -5,6 +5,7 @@ know when a run begins and ends may have the methods ``begin(total)`` and ``end(
 remembers earlier steps a method ``resume(history)``, called after `begin` where a run is taken up again.
 """
 
+import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -93,6 +94,13 @@ class History:
     def to_dict(self):
         """Column name → array."""
         return {name: getattr(self, name) for name in self._columns}
+
+    def copy(self):
+        """The iterations so far, for a result; a row that a subclass did not complete is left out."""
+        kept = copy.copy(self)
+        rows = min(map(len, self._columns.values()))
+        kept._columns = {name: column[:rows] for name, column in self._columns.items()}
+        return kept
 
     def restore(self, columns):
         """Take over the columns of a run that is being resumed; what it did not keep is unknown, NaN."""

@@ -40,8 +40,8 @@ class ComponentError(RuntimeError):
     Attributes
     ----------
     partial : Result or None
-        What was learned until then: the best dictionary so far with its codes and history, and `Reason.FAILED`.
-        None outside of a loop.
+        What was learned until then: the best dictionary so far with its codes and history, and the reason
+        `Reason.FAILED`. None outside of a loop.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def _is_refusal(error: Exception) -> bool:
 
 
 def _innermost_part(traceback: TracebackType | None) -> tuple[Any, str] | None:
-    """The user's manifold or line searcher that was at work, by the first arguments of the functions called."""
+    """The user's manifold or line searcher at work, known by the first arguments of the functions called."""
     found = None
     for frame in _frames(traceback):
         code = frame.f_code

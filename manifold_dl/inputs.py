@@ -166,11 +166,13 @@ def as_support(support, n_signals, n_atoms=None):
     return found
 
 
-def as_codes(codes: Any, coder: Any, shape: tuple[int, int], dtype: np.dtype) -> scipy.sparse.csc_array:
-    """The codes that a coder returned: a finite csc_array of d×n numbers with sorted indices.
+def as_codes(
+    codes: Any, coder: Any, shape: tuple[int, int], dtype: np.dtype, role: str = "coder"
+) -> scipy.sparse.csc_array:
+    """The codes that a part returned: a finite csc_array of d×n numbers with sorted indices.
 
     A csc_array in this form is returned as it is. Other sparse formats and dense d×n arrays are converted; a
-    dense array keeps its non-zero entries only. Anything else is a fault of the coder, which is named.
+    dense array keeps its non-zero entries only. Anything else is a fault of the part, which is named.
 
     Examples
     --------
@@ -182,21 +184,21 @@ def as_codes(codes: Any, coder: Any, shape: tuple[int, int], dtype: np.dtype) ->
         codes = np.asarray(codes)
     if codes.dtype.kind not in "fiub":
         fault = f"returned codes of dtype {codes.dtype}, where real numbers are expected"
-        raise ComponentError(coder, "coder", fault)
+        raise ComponentError(coder, role, fault)
     if codes.shape != shape:
         fault = f"returned codes of shape {codes.shape} where d×n = {shape}"
         if codes.shape == shape[::-1]:
             fault += ", with the codes of a signal in a column: return the transpose"
-        raise ComponentError(coder, "coder", fault)
+        raise ComponentError(coder, role, fault)
     values = codes.data if scipy.sparse.issparse(codes) else codes
     if not np.isfinite(values).all():
-        raise ComponentError(coder, "coder", "returned codes that are not finite")
+        raise ComponentError(coder, role, "returned codes that are not finite")
     codes = codes if scipy.sparse.issparse(codes) else scipy.sparse.csc_array(codes)
     try:
         _from_sparse(codes)  # before SciPy or a kernel follows indices that lead nowhere
     except (TypeError, ValueError) as error:
         fault = f"returned codes that cannot be used: {str(error).rstrip('.')}"
-        raise ComponentError(coder, "coder", fault) from error
+        raise ComponentError(coder, role, fault) from error
     codes = scipy.sparse.csc_array(codes)
     if not codes.has_canonical_format:
         codes = codes.copy()

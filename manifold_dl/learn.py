@@ -1,31 +1,20 @@
-"""The outer loop, Algorithm 1 of the paper: sparse coding and dictionary update in turn.
+"""`learn_dictionary`: what users call to learn a dictionary.
 
-`learn_dictionary` holds the loop and nothing else: the coder, the update rule, the replacement of atoms
-and what happens after every iteration are objects that the caller chooses.
+It checks its arguments and keeps the best of several runs; a run, Algorithm 1 of the paper, is in `loop.py`.
 """
 
-import copy
-import time
-from contextlib import ExitStack
+from dataclasses import replace as replace_fields
 from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 
-from manifold_dl import by_name, kernels
-from manifold_dl.blocks import using_threads
-from manifold_dl.callbacks import History, Step
-from manifold_dl.coders.calling import run_coder
-from manifold_dl.inputs import as_matrix, as_support
-from manifold_dl.objective import tally
-from manifold_dl.refusals import each_warning_once
+from manifold_dl import by_name
+from manifold_dl.inputs import as_matrix
+from manifold_dl.loop import LearningRun, Settings
 from manifold_dl.replacement import ReplaceAtoms
-from manifold_dl.result import Reason, Result, explained_fraction
-from manifold_dl.starts import initial_dictionary
-from manifold_dl.storage import RunState, fingerprint, load_checkpoint
-from manifold_dl.updates import SimCO, begin
-
-CALM = 3  # so many iterations without change in a row mean convergence
+from manifold_dl.result import Reason, squared_error
+from manifold_dl.updates import SimCO
 
 
 def learn_dictionary(
@@ -81,6 +70,13 @@ def learn_dictionary(
     -------
     Result
 
+    Raises
+    ------
+    ComponentError
+        If one of the parts fails, or returns what cannot be right. It names the part, and its attribute
+        `partial` is a `Result` with the best dictionary until then. Refusals of our own parts (`ValueError`,
+        `TypeError`) in the course of a run have this attribute, too.
+
     Examples
     --------
     >>> from manifold_dl import OMP
@@ -104,96 +100,27 @@ def learn_dictionary(
     _require_count("restarts", restarts)
     if restarts > 1 and resume is not None:
         raise ValueError(f"restarts={restarts}: a checkpoint holds one run; resume it with restarts=1.")
-    parts = (coder, update, max_iter, init, tol, np.random.default_rng(rng), callbacks, threads, replace)
-    best = _run(Y, n_atoms, *parts, resume)
-    for _ in range(restarts - 1):
-        if best.reason is Reason.INTERRUPTED:
-            break
-        best = min(best, _run(Y, n_atoms, *parts, None), key=partial(_error_of, Y))
-    return best
+    settings = Settings(coder, update, max_iter, init, tol, callbacks, threads, replace)
+    return _best_run(Y, n_atoms, settings, np.random.default_rng(rng), restarts, resume)
 
 
-def _run(Y, n_atoms, coder, update, max_iter, init, tol, rng, callbacks, threads, replace, resume):
-    """One run of the loop, from one start."""
-    history = next((c for c in callbacks if isinstance(c, History)), History())
-    others = [callback for callback in callbacks if callback is not history]
-    encode = _encoder(coder, threads)
-
-    history.begin(max_iter)
-    if resume is None:
-        D, codes, begun, calm, seconds = initial_dictionary(Y, n_atoms, init, rng), None, 0, 0, 0.0
-        best = (np.inf, D, None)
-    else:
-        state = load_checkpoint(resume, Y, n_atoms)
-        D, codes, rng, calm = state.dictionary, state.codes, state.rng, state.calm
-        begun, seconds = state.iteration + 1, state.seconds
-        best = (state.best_loss, state.best_dictionary, None)
-        history.restore(state.columns)
-    # What changes in the course of a run is the run's own: the rule may be at work in another one, too.
-    run = begin(update, max_iter, None if resume is None else state.memory)
-    start = time.perf_counter() - seconds
-    last_mu = _ridge(run, max_iter - 1)
-    last_replacement = max_iter - max(1, max_iter // 10)  # new atoms need time to settle
-    # A run that had converged when its checkpoint was written has nothing more to do.
-    reason = Reason.CONVERGED if calm >= CALM else Reason.ITERATION_LIMIT
-
-    with ExitStack() as stack:
-        stack.enter_context(using_threads(threads))
-        stack.enter_context(each_warning_once())
-        for callback in others:
-            if hasattr(callback, "begin"):
-                callback.begin(max_iter)
-            if hasattr(callback, "end"):
-                stack.callback(callback.end)
-            if resume is not None and hasattr(callback, "resume"):
-                callback.resume(history)
+def _best_run(signals, n_atoms, settings, rng, restarts, resume):
+    """The best of so many runs. What they are compared by is the error of what they return."""
+    best, error_of = None, partial(_error_of, signals)
+    for number in range(restarts):
         try:
-            for iteration in range(begun, max_iter if calm < CALM else begun):
-                with tally() as counts:
-                    codes = encode(Y, D, codes, iteration)
-                    D, codes = run(Y, D, codes, iteration=iteration, rng=rng)
-                fitted, replaced = D, np.zeros(0, np.intp)
-                loss = squared_error(Y, D, codes) / Y.shape[1]
-                if loss < best[0]:
-                    best = loss, D, codes
-                if replace is not None and iteration < last_replacement:
-                    D, replaced = replace(Y, D, codes)
-                mu = _ridge(run, iteration)
-                calm = calm + 1 if mu == last_mu and _is_calm(history, loss, tol, replaced) else 0
-                seconds = time.perf_counter() - start
-                objective = loss * Y.shape[1] + _penalties(update, mu, fitted, codes)
-                now = (iteration, D, codes, calm, seconds)
-                snapshot = partial(_snapshot, now, best[:2], rng, history, run, Y)
-                step = Step(iteration, fitted, codes, loss, objective, seconds, counts, replaced, snapshot)
-                history(step)
-                answers = [callback(step) for callback in others]
-                if any(answers):
-                    reason = Reason.STOPPED
-                elif calm >= CALM:
-                    reason = Reason.CONVERGED
-                if reason is not Reason.ITERATION_LIMIT:
-                    D = fitted
-                    break
-        except KeyboardInterrupt:
-            reason = Reason.INTERRUPTED
-            _, D, codes = best
-        # A copy, so that the next run with the same History does not take this one's columns away.
-        codes = _last_codes(encode, Y, D, codes)
-        return Result(D, codes, copy.copy(history), reason, explained_fraction(Y, D, codes))
-
-
-def squared_error(signals, dictionary, codes):
-    """‖Y − DX‖², from the residual."""
-    support = as_support(codes, signals.shape[1], dictionary.shape[1])
-    rest = np.array(signals.T, order="C")
-    kernels.accumulate(
-        rest,
-        support.indptr,
-        support.indices,
-        -support.values.astype(rest.dtype),
-        np.ascontiguousarray(dictionary.T),
-    )
-    return float(np.einsum("nm,nm->", rest, rest, dtype=float))
+            result = LearningRun(signals, n_atoms, settings, rng, resume).learn()
+        except Exception as error:
+            if best is not None:
+                found = getattr(error, "partial", None)
+                found = best if found is None else min(best, found, key=error_of)
+                error.partial = replace_fields(found, reason=Reason.FAILED)
+                error.add_note(f"It happened in run {number + 1} of {restarts}.")
+            raise
+        best = result if best is None else min(best, result, key=error_of)
+        if result.reason is Reason.INTERRUPTED:
+            return replace_fields(best, reason=Reason.INTERRUPTED)
+    return best
 
 
 def _error_of(signals, result):
@@ -218,48 +145,3 @@ def _require_parts(coder, update, replace, callbacks):
     for name, part in [("update", update), ("replace", replace), *(("callbacks", c) for c in callbacks)]:
         if part is not None and (isinstance(part, type) or not callable(part)):
             raise TypeError(f"{name}: {part!r} cannot be called as such; pass an object of the kind.")
-
-
-def _encoder(coder, threads):
-    """encode(Y, D, last codes, iteration) → csc_array (d×n): each coder is told what its `encode` names."""
-
-    def encode(Y, D, codes, iteration=None):
-        return run_coder(coder, Y, D, threads=threads, codes=codes, iteration=iteration)
-
-    return encode
-
-
-def _ridge(run, iteration):
-    """μ of one iteration, as far as the update rule has one."""
-    if hasattr(run, "mu_at"):
-        return run.mu_at(iteration)
-    mu = getattr(run, "mu", 0.0)
-    return float(mu) if isinstance(mu, Real) else 0.0
-
-
-def _penalties(update, mu, D, codes):
-    """μ‖X‖² and the regularizers: what the update minimised besides the error."""
-    ridge = mu * float(np.sum(codes.data.astype(float) ** 2))
-    return ridge + sum(float(regularizer.value(D)) for regularizer in getattr(update, "regularizers", ()))
-
-
-def _is_calm(history, loss, tol, replaced):
-    if len(history) == 0 or len(replaced) or tol == 0:
-        return False
-    before = float(history.loss[-1])
-    return abs(before - loss) <= tol * before
-
-
-def _snapshot(now, best, rng, history, run, signals):
-    """Everything that the next iteration reads, for a checkpoint."""
-    memory = getattr(run, "memory", {})
-    return RunState(*now, rng, history.to_dict(), memory, fingerprint(signals), *best)
-
-
-def _last_codes(encode, Y, D, codes):
-    try:
-        return encode(Y, D, codes)
-    except KeyboardInterrupt:  # a second time: whoever is in such a hurry gets the codes of the update
-        if codes is None:
-            raise
-        return codes

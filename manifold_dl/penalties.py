@@ -114,7 +114,7 @@ def _terms(regularizer: Any) -> Iterator["_Named"]:
 
 @dataclass(eq=False)
 class _Named:
-    """One regularizer in one problem. Its first value and derivatives are those of the start: they are finite.
+    """One regularizer in one problem. Its first value and derivatives, those of the start, must be finite.
 
     Later ones may be NaN or infinite. They belong to points that a line search tries, and keeps away from.
     """

@@ -20,6 +20,7 @@ class Reason(enum.Enum):
     ITERATION_LIMIT = "The iteration limit was reached."
     STOPPED = "A callback stopped it."
     INTERRUPTED = "It was interrupted; this is the best dictionary until then."
+    FAILED = "A part of the run failed; this is the best dictionary until then."
 
     def __str__(self):
         return self.value
@@ -69,6 +70,20 @@ class Result:
         from manifold_dl.plotting import plot_convergence
 
         return plot_convergence(self.history, ax=ax)
+
+
+def squared_error(signals: np.ndarray, dictionary: np.ndarray, codes: Any) -> float:
+    """‖Y − DX‖², from the residual."""
+    support = as_support(codes, signals.shape[1], dictionary.shape[1])
+    rest = np.array(signals.T, order="C")
+    kernels.accumulate(
+        rest,
+        support.indptr,
+        support.indices,
+        -support.values.astype(rest.dtype),
+        np.ascontiguousarray(dictionary.T),
+    )
+    return float(np.einsum("nm,nm->", rest, rest, dtype=float))
 
 
 def explained_fraction(signals: np.ndarray, dictionary: np.ndarray, codes: Any) -> float:

@@ -13,9 +13,10 @@ import numpy as np
 from manifold_dl.callbacks import Step
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.feasibility import feasible_sets
-from manifold_dl.learn import squared_error
 from manifold_dl.manifolds import feasible_set
 from manifold_dl.objective import tally
+from manifold_dl.outcomes import run_update
+from manifold_dl.result import squared_error
 from manifold_dl.updates import SimCO, begin
 
 # Measured on streams of 20,000 signals (m = 16, d = 32, S = 4) in batches of 30, 100 and 500: with ρ = 0, 2,
@@ -93,7 +94,7 @@ def absorb(signals, dictionary, evidence, coder, update, *, iteration=0, rng=Non
     run = begin(update, memory=evidence.memory)
     with tally() as counts:
         codes = run_coder(coder, signals, dictionary)
-        goal, moved_codes = run(signals, dictionary, codes, iteration=iteration, rng=rng)
+        goal, moved_codes = run_update(update, run, signals, dictionary, codes, iteration=iteration, rng=rng)
     error = squared_error(signals, dictionary, codes)
     step = Step(
         iteration,

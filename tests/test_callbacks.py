@@ -131,8 +131,8 @@ def test_early_stopping_refuses(options):
 # Checkpoint
 
 
-class Killed(Exception):
-    pass
+class Killed(BaseException):
+    """As if the process had been killed; an Exception would be a fault of the callback, and be named."""
 
 
 def killed_at(iteration):

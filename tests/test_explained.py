@@ -78,5 +78,5 @@ def test_a_stream_does_not_know_what_it_explains():
     with pytest.raises(AttributeError, match="not fitted"):
         _ = model.explained
     model.fit(Y.T).partial_fit(Y.T)
-    with pytest.raises(AttributeError, match="known after fit only.*use score"):
+    with pytest.raises(AttributeError, match=r"known after fit only.*use score"):
         _ = model.explained
