@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from manifold_dl.errors import naming
+from manifold_dl.errors import ComponentError, naming
 from manifold_dl.inputs import as_ridge
 
 __all__ = ["RidgeSchedule", "Sawtooth", "TwoStep"]
@@ -153,7 +153,11 @@ def ridge_at(mu: Ridge, iteration: int | None) -> float:
         return float(values[min(iteration, len(values) - 1)])
     with naming(mu, "schedule of mu"):
         value = mu(iteration)
-    return as_ridge(value)
+    try:
+        return as_ridge(value)
+    except (TypeError, ValueError) as error:
+        fault = f"returned {value!r}, and the ridge is one finite number of at least 0"
+        raise ComponentError(mu, "schedule of mu", fault) from error
 
 
 def bound(mu: Ridge, max_iter: int | None) -> Ridge:

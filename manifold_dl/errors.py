@@ -104,9 +104,15 @@ def raise_named(
         if isinstance(error, TypeError) and raised_in(error, "manifold_dl"):
             raise error
         component, role = _innermost_part(error.__traceback__) or (component, role)
-    text = str(error).rstrip(".")
-    problem = f"raised {type(error).__name__}" + (f": {text}" if text else "")
-    raise kind(component, role, problem) from error
+    raise kind(component, role, _raised(error)) from error
+
+
+def raise_nested(error: Exception) -> NoReturn:
+    """Raise a `ComponentError` if a manifold or line searcher of the user's was at work, else the error."""
+    part = None if isinstance(error, ComponentError) else _innermost_part(error.__traceback__)
+    if part is None or _is_refusal(error):
+        raise error
+    raise ComponentError(*part, _raised(error)) from error
 
 
 def raised_in(error: BaseException, package: str) -> bool:
@@ -121,6 +127,11 @@ def is_users(component: Any) -> bool:
         component = component.func
     module = getattr(component, "__module__", None) or type(component).__module__
     return _root(module) not in _LIBRARIES
+
+
+def _raised(error: Exception) -> str:
+    text = str(error).rstrip(".")
+    return f"raised {type(error).__name__}" + (f": {text}" if text else "")
 
 
 def _is_refusal(error: Exception) -> bool:

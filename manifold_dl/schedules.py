@@ -12,6 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
+from manifold_dl.errors import ComponentError, is_users, naming
+
 
 class Schedule(Protocol):
     """Anything with a method `subsets` that yields one sweep of index arrays.
@@ -186,6 +188,17 @@ def sweep(schedule, n_atoms, rng=None, usage=None):
     """
     if operator.index(n_atoms) < 1:
         raise ValueError(f"n_atoms={n_atoms}: a sweep needs at least one atom.")
+    try:
+        with naming(schedule, "schedule"):
+            return _checked_subsets(schedule, n_atoms, rng, usage)
+    except (TypeError, ValueError) as error:
+        if not (hasattr(schedule, "subsets") and is_users(schedule)):
+            raise  # a sentence about what was given
+        fault = f"gave a sweep that cannot be used: {str(error).rstrip('.')}"
+        raise ComponentError(schedule, "schedule", fault) from error
+
+
+def _checked_subsets(schedule, n_atoms, rng, usage):
     subsets = [
         _checked_subset(subset, k, n_atoms)
         for k, subset in enumerate(_subsets(schedule, n_atoms, rng, usage))

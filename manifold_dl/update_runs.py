@@ -7,10 +7,13 @@ object that ``rule.begin(max_iter)`` returns, and every loop makes one of its ow
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from manifold_dl.blocks import as_threads
-from manifold_dl.errors import naming
+from manifold_dl.errors import naming, raise_nested
 from manifold_dl.manifolds import feasible_set
 from manifold_dl.optimizers import OptimizerRun
+from manifold_dl.penalties import require_finite_penalties
 from manifold_dl.schedules import sweep
 from manifold_dl.stage import Stage
 
@@ -106,12 +109,17 @@ class SimCORun:
 
     def move(self, stage: Stage, I, mu: float, rng=None) -> None:
         """Move the atoms I of the stage, and their codes, if any signal uses them."""
-        problem = stage.problem(I, mu, self.rule)
-        if problem is None:
-            return
-        start = stage.D[:, I]
-        if self.optimizer.searches:
-            problem.objective.expect_searches()
-        before = problem.cost(start)  # every optimizer begins with it: now the answer is known
-        point = self.optimizer.minimize(problem, start, rng)
-        stage.accept(I, problem, point, before)
+        try:
+            problem = stage.problem(I, mu, self.rule)
+            if problem is None:
+                return
+            start = stage.D[:, I]
+            if self.optimizer.searches:
+                problem.objective.expect_searches()
+            before = problem.cost(start)  # every optimizer begins with it: now the answer is known
+            if not before < np.inf:
+                require_finite_penalties(self.rule.regularizers, stage.D)
+            point = self.optimizer.minimize(problem, start, rng)
+            stage.accept(I, problem, point, before)
+        except Exception as error:
+            raise_nested(error)

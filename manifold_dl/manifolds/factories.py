@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from pymanopt.manifolds.manifold import Manifold
 
+from manifold_dl.errors import raise_named
 from manifold_dl.manifolds.columnwise import norms
 from manifold_dl.manifolds.feasible import FeasibleSet, leads, projects
 from manifold_dl.manifolds.randomness import global_generator
@@ -53,8 +54,11 @@ def feasible_set(factory: Factory, m: int, k: int) -> FeasibleSet:
     other, but the objective does: it is no function on this manifold. Use Lines for atoms up to their signs,
     Orthonormal for orthonormal ones, or Spheres.
     """
-    facts = _facts(factory, m, k)
-    return FeasibleSet(factory(m, k), *facts, partial(_missing_methods, factory, m, k))
+    try:
+        facts = _facts(factory, m, k)
+        return FeasibleSet(factory(m, k), *facts, partial(_missing_methods, factory, m, k))
+    except Exception as error:
+        raise_named(error, factory, "manifold")
 
 
 def _kept(function: Callable) -> Callable:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from pymanopt.manifolds.manifold import Manifold
 
+from manifold_dl.errors import ComponentError, is_users
 from manifold_dl.manifolds.columnwise import norms, rounding
 
 # `closest` may stay a little inside of a manifold with walls, as that of NonNegative does, by 1e-6.
@@ -77,12 +78,19 @@ class FeasibleSet:
         if point is not None:
             point = np.asarray(point, array.dtype)
         if point is None or self.settled(point) is None:
+            self._require_retraction()
             raise ValueError(
                 f"The start is not on the {_named(self.manifold)}, and there is no way known to the nearest "
                 "point of it: give the manifold a method closest(array) that returns that point for any m×k "
                 "array, or begin with a dictionary on the manifold."
             )
         return point
+
+    def _require_retraction(self) -> None:
+        """Name the user's manifold that cannot even retract from a point of its own."""
+        if is_users(self.manifold) and self._retracted(self.example) is None:
+            fault = "has no finite retraction of a zero step at a random point of its own"
+            raise ComponentError(self.manifold, "manifold", fault)
 
     def contains(self, array: np.ndarray) -> bool:
         """Whether `array` is a point, up to half the digits of its dtype."""

@@ -15,8 +15,9 @@ import pymanopt
 from pymanopt.optimizers import NelderMead, ParticleSwarm
 from pymanopt.optimizers.optimizer import Optimizer
 
-from manifold_dl.errors import ComponentError, naming, raised_in
+from manifold_dl.errors import ComponentError, is_users, naming, raised_in
 from manifold_dl.manifolds.randomness import global_generator
+from manifold_dl.optimizers.faults import require_sound_parts
 from manifold_dl.optimizers.requirements import require_methods
 from manifold_dl.optimizers.returned import returned_point
 
@@ -100,13 +101,37 @@ class OptimizerRun:
         ):
             try:
                 result = own.run(problem, initial_point=beginning, **options)
-            except ZeroDivisionError as error:
+            except Exception as error:
                 # Its conjugate gradients divide by the gradient's norm before they look whether it is zero.
                 point = getattr(problem, "stationary_point", None)
-                if point is None or not raised_in(error, "pymanopt"):
-                    raise
-                return point
-        return returned_point(self.optimizer, result, problem, start)
+                if (
+                    isinstance(error, ZeroDivisionError)
+                    and raised_in(error, "pymanopt")
+                    and point is not None
+                ):
+                    return point
+                if raised_in(error, "pymanopt"):  # it may have been given something that it cannot use
+                    self._require_sound_parts(problem, start)
+                raise
+            point = returned_point(self.optimizer, result, problem, start)
+            has_moved = np.isfinite(point).all() and not np.array_equal(point, start)
+            if not has_moved:
+                self._require_sound_parts(problem, start, point)
+        return point
+
+    def _require_sound_parts(
+        self, problem: pymanopt.Problem, start: np.ndarray, point: np.ndarray | None = None
+    ) -> None:
+        """Name the user's part that kept the optimizer from moving, or led it to what is no point."""
+        searcher = getattr(self.optimizer, "_line_searcher", None) if self.searches else None
+        parts = [(self.optimizer, "optimizer"), (searcher, "line searcher"), (problem.manifold, "manifold")]
+        users = [(part, role) for part, role in parts if part is not None and is_users(part)]
+        if not users:
+            return
+        require_sound_parts(problem, searcher, start)
+        if point is not None and not np.isfinite(point).all():
+            part, role = users[0]
+            raise ComponentError(part, role, "led to a point that is not finite")
 
     def _recall(self, memory: dict[str, float | None]) -> None:
         own = self._own

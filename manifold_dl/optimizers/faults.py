@@ -1,0 +1,76 @@
+"""Why an optimizer fails or does not move: a look at the user's parts that it calls.
+
+A manifold or a line searcher that returns NaN raises nothing: costs that are not finite are places to keep
+away from, so that the atoms stay where they are. `running.py` calls `require_sound_parts` where a run ended
+at its start, or at a point that is not finite. Parts of Pymanopt and of this package are not looked at.
+"""
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from pymanopt.manifolds.manifold import RetrAsExpMixin
+
+from manifold_dl.errors import ComponentError, is_users, naming
+
+# Short against the curvature of any manifold of unit atoms, and far above rounding.
+_STEP = 1e-3
+
+
+def require_sound_parts(problem: Any, searcher: Any, start: np.ndarray) -> None:
+    """Raise a `ComponentError` if the user's manifold or line searcher cannot move from `start`.
+
+    Nothing is wrong with a start where the gradient is zero.
+    """
+    manifold = problem.manifold
+    with naming(manifold, "manifold"):
+        gradient = np.asarray(problem.riemannian_gradient(start))
+        length = float(manifold.norm(start, gradient))
+    if is_users(manifold):
+        _require_moves(manifold, start, gradient, length)
+    if searcher is not None and is_users(searcher) and 0 < length < np.inf:
+        _require_search(searcher, problem, start, gradient, length)
+
+
+def _require_moves(manifold: Any, start: np.ndarray, gradient: np.ndarray, length: float) -> None:
+    if not (np.isfinite(length) and np.isfinite(gradient).all()):
+        fault = "has no finite Riemannian gradient where that of the objective is finite"
+        raise ComponentError(manifold, "manifold", f"{fault}: see its projection, inner_product and norm")
+    if length == 0:
+        return
+    step = gradient * (-_STEP / length)
+    calls = {"retraction": (start, step), "exp": (start, step), "projection": (start, step)}
+    calls["transport"] = (start, start, step)
+    if isinstance(manifold, RetrAsExpMixin):
+        del calls["exp"]  # it is the retraction, with a warning
+    for name, arguments in calls.items():
+        with naming(manifold, "manifold"):
+            try:
+                array = np.asarray(getattr(manifold, name)(*arguments))
+            except NotImplementedError:  # Pymanopt's way to say that a method is missing
+                continue
+        if not np.isfinite(array).all():
+            fault = f"returned NaN or infinity from its method {name} for a step of length {_STEP}"
+            raise ComponentError(manifold, "manifold", fault)
+        if name in ("retraction", "exp") and array.shape != start.shape:
+            fault = f"returned shape {array.shape} from its method {name}, where points have {start.shape}"
+            raise ComponentError(manifold, "manifold", fault)
+
+
+def _require_search(
+    searcher: Any, problem: Any, start: np.ndarray, gradient: np.ndarray, length: float
+) -> None:
+    with naming(searcher, "line searcher"):
+        answer = deepcopy(searcher).search(
+            problem.cost, problem.manifold, start, -gradient, problem.cost(start), -(length**2)
+        )
+    if not (isinstance(answer, tuple | list) and len(answer) == 2):
+        fault = f"returned {answer!r}, where a pair (step size, new point) is expected"
+        raise ComponentError(searcher, "line searcher", fault)
+    step, point = answer
+    if not np.isscalar(step) or not np.isfinite(step):
+        raise ComponentError(searcher, "line searcher", f"returned {step!r} as the length of its step")
+    point = np.asarray(point)
+    if point.shape != start.shape or not np.isfinite(point).all():
+        fault = f"returned a point of shape {point.shape}" if point.shape != start.shape else "returned NaN"
+        raise ComponentError(searcher, "line searcher", f"{fault}, where a point of the manifold is expected")
