@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 __all__ = ["ComponentError", "UndefinedValue"]
 
-# Code of these modules is not the user's. A fault is looked for in the code between.
+# Functions of these modules are not the user's.
 _LIBRARIES = sys.stdlib_module_names | {
     *("manifold_dl", "pymanopt", "numpy", "scipy", "autograd", "numba", "sklearn", "joblib", "matplotlib"),
     *("rich", "dask", "distributed"),
@@ -122,11 +122,11 @@ def raised_in(error: BaseException, package: str) -> bool:
 
 
 def is_users(component: Any) -> bool:
-    """Whether a part is neither ours nor one of the libraries that this package builds on."""
+    """Whether a part is neither ours nor one of Pymanopt's."""
     while hasattr(component, "func") and hasattr(component, "keywords"):  # functools.partial
         component = component.func
     module = getattr(component, "__module__", None) or type(component).__module__
-    return _root(module) not in _LIBRARIES
+    return _root(module) not in ("manifold_dl", "pymanopt")
 
 
 def _raised(error: Exception) -> str:

@@ -4,7 +4,9 @@ This is the one place that transposes. A C-ordered n×m array of samples is, rea
 signals that everything else works with, so nothing is copied.
 """
 
+import copy
 import warnings
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from numbers import Integral
 
@@ -121,12 +123,14 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def fit(self, X, y=None):
         """Learn the dictionary of the samples X (n_samples, n_features); y is ignored."""
-        self._learn(X)
+        with self._unchanged_on_error():
+            self._learn(X)
         return self
 
     def fit_transform(self, X, y=None):
         """Learn the dictionary of the samples and return their codes, without coding them once more."""
-        return _dense(self._learn(X).codes)
+        with self._unchanged_on_error():
+            return _dense(self._learn(X).codes)
 
     def partial_fit(self, X, y=None):
         """Learn from one more batch of samples.
@@ -140,33 +144,8 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Unit atoms move one by one along great circles; where a manifold ties atoms to each other, as Stiefel
         does, they move together and are brought onto it again.
         """
-        first = not hasattr(self, "components_")
-        signals = self._signals(X, reset=first)
-        if first:
-            self._rng = _generator(self.random_state)
-            dictionary = feasible_start(signals, *self._start(len(signals)), self._rng, self._update())
-            self._evidence, self.history_, self.n_iter_ = (
-                Evidence(np.zeros(dictionary.shape[1])),
-                History(),
-                0,
-            )
-        else:
-            dictionary = self.components_.T
-        with self._threads():
-            dictionary, self._evidence, step = absorb(
-                signals,
-                dictionary.astype(signals.dtype, copy=False),
-                self._evidence,
-                self._coder(dictionary.shape),
-                self._update(),
-                iteration=self.n_iter_,
-                rng=self._rng,
-            )
-        before = self.history_.seconds[-1] if len(self.history_) else 0.0
-        self.history_(replace(step, seconds=before + step.seconds))
-        self.n_iter_ += 1
-        self._remember(dictionary)
-        self.__dict__.pop("_explained", None)  # it was that of another dictionary
+        with self._unchanged_on_error():
+            self._learn_batch(X)
         return self
 
     def transform(self, X):
@@ -264,6 +243,48 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._remember(result.dictionary)
         self._explained = result.explained
         return result
+
+    def _learn_batch(self, X):
+        first = not hasattr(self, "components_")
+        signals = self._signals(X, reset=first)
+        if first:
+            self._rng = _generator(self.random_state)
+            dictionary = feasible_start(signals, *self._start(len(signals)), self._rng, self._update())
+            self._evidence, self.history_, self.n_iter_ = (
+                Evidence(np.zeros(dictionary.shape[1])),
+                History(),
+                0,
+            )
+        else:
+            dictionary = self.components_.T
+        with self._threads():
+            dictionary, self._evidence, step = absorb(
+                signals,
+                dictionary.astype(signals.dtype, copy=False),
+                self._evidence,
+                self._coder(dictionary.shape),
+                self._update(),
+                iteration=self.n_iter_,
+                rng=self._rng,
+            )
+        before = self.history_.seconds[-1] if len(self.history_) else 0.0
+        self.history_(replace(step, seconds=before + step.seconds))
+        self.n_iter_ += 1
+        self._remember(dictionary)
+        self.__dict__.pop("_explained", None)  # it was that of another dictionary
+
+    @contextmanager
+    def _unchanged_on_error(self):
+        """Leave the model as it was, fitted or not, where learning fails."""
+        before, rng = dict(vars(self)), copy.deepcopy(getattr(self, "_rng", None))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            if rng is not None:
+                self._rng = rng
+            raise
 
     def _remember(self, dictionary):
         self.components_ = np.ascontiguousarray(dictionary.T)

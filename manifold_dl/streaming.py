@@ -12,6 +12,7 @@ import numpy as np
 
 from manifold_dl.callbacks import Step
 from manifold_dl.coders.calling import run_coder
+from manifold_dl.errors import ComponentError
 from manifold_dl.feasibility import feasible_sets
 from manifold_dl.manifolds import feasible_set
 from manifold_dl.objective import tally
@@ -92,9 +93,15 @@ def absorb(signals, dictionary, evidence, coder, update, *, iteration=0, rng=Non
     _sets(update, dictionary)  # refuses before there is anything to lose
     start, n = time.perf_counter(), signals.shape[1]
     run = begin(update, memory=evidence.memory)
-    with tally() as counts:
-        codes = run_coder(coder, signals, dictionary)
-        goal, moved_codes = run_update(update, run, signals, dictionary, codes, iteration=iteration, rng=rng)
+    try:
+        with tally() as counts:
+            codes = run_coder(coder, signals, dictionary)
+            goal, moved_codes = run_update(
+                update, run, signals, dictionary, codes, iteration=iteration, rng=rng
+            )
+    except ComponentError as error:
+        error.iteration = iteration
+        raise
     error = squared_error(signals, dictionary, codes)
     step = Step(
         iteration,

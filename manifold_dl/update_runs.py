@@ -5,9 +5,8 @@ with the step lengths of its line searcher, a schedule of μ bound to the number
 object that ``rule.begin(max_iter)`` returns, and every loop makes one of its own.
 """
 
+import math
 from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
 
 from manifold_dl.blocks import as_threads
 from manifold_dl.errors import naming, raise_nested
@@ -117,7 +116,7 @@ class SimCORun:
             if self.optimizer.searches:
                 problem.objective.expect_searches()
             before = problem.cost(start)  # every optimizer begins with it: now the answer is known
-            if not before < np.inf:
+            if not math.isfinite(before):
                 require_finite_penalties(self.rule.regularizers, stage.D)
             point = self.optimizer.minimize(problem, start, rng)
             stage.accept(I, problem, point, before)

@@ -288,11 +288,20 @@ def test_optimizers_that_return_no_point_of_the_manifold_are_named(change, sente
         SimCO(Returns(change), mu=0.0)(Y, D, X)
 
 
-def test_a_point_that_is_not_finite_is_refused_and_counted():
+def test_a_point_of_the_users_optimizer_that_is_not_finite_is_an_error():
+    Y, D, X = scene()
+    with pytest.raises(ComponentError, match="Returns.* led to a point that is not finite"):
+        SimCO(Returns(with_point(lambda D: D * np.nan)), mu=0.0)(Y, D, X)
+
+
+def test_a_point_of_pymanopts_that_is_not_finite_is_refused_and_counted(monkeypatch):
+    """Its optimizers may end at NaN where a cost overflows: no fault of the user's."""
     Y, D, X = scene()
     D = Spheres(M, D_).closest(D)
+    end = SimpleNamespace(point=D * np.nan)
+    monkeypatch.setattr(ConjugateGradient, "run", lambda self, problem, *, initial_point=None: end)
     with tally() as counts:
-        new, codes = SimCO(Returns(with_point(lambda D: D * np.nan)), mu=0.0)(Y, D, X)
+        new, codes = SimCO(ConjugateGradient(), mu=0.0)(Y, D, X)
     np.testing.assert_array_equal(new, D)
     assert (counts.sets, counts.improved, counts.refused) == (1, 0, 1)
     # The codes are those that are best for the old atoms.

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from manifold_dl import kernels
 from manifold_dl.datasets import synthetic
+from manifold_dl.errors import ComponentError
 from manifold_dl.kernels import compiled_ksvd, reference_ksvd
 from manifold_dl.line_search import GeodesicSearch, GoldenSection, trace
 from manifold_dl.manifolds import Lines, Spheres
@@ -227,8 +228,12 @@ def silly_optimizers():
         ParticleSwarm(max_iterations=2, population_size=4),
         SteepestDescent(max_iterations=2),
         RandomPoint(),
-        NotANumber(),
     ]
+
+
+def test_an_optimizer_of_the_users_that_returns_nan_is_named():
+    with pytest.raises(ComponentError, match=r"The optimizer .*NotANumber.* point that is not finite"):
+        SimCO(NotANumber(), mu=0.1)(*problem_data(n=30))
 
 
 @pytest.mark.parametrize("optimizer", silly_optimizers(), ids=lambda optimizer: type(optimizer).__name__)
@@ -621,8 +626,9 @@ class TestRidge:
             np.testing.assert_array_equal(begin(SimCO(), 50)(Y, D, X, iteration=iteration)[0], expected)
 
     def test_a_function_is_judged_by_what_it_returns(self):
-        with pytest.raises(ValueError, match="mu=-1: the ridge must be finite and not negative"):
+        with pytest.raises(ComponentError, match="returned -1, and the ridge is one finite number") as caught:
             SimCO(mu=lambda t: -1)(*problem_data())
+        assert "mu=-1: the ridge must be finite and not negative" in str(caught.value.__cause__)
 
 
 def searches_of(update, *args, **kwargs):

@@ -25,6 +25,7 @@ from manifold_dl.cli.shared import (
     Seed,
     Threads,
     input_file,
+    partial_result_saved,
     print_json,
     require_free,
 )
@@ -70,7 +71,7 @@ def learn(
     rule = UpdateChoice(update, solver, line_searcher, mu, manifold, regularizer).make()
     Y = read_signals(data, columns)
     begin = time.perf_counter()
-    with Bars(quiet or as_json) as bars:
+    with Bars(quiet or as_json) as bars, partial_result_saved(out):
         result = learn_dictionary(
             Y,
             atoms,

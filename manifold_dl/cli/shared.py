@@ -14,6 +14,8 @@ from typing import Annotated
 
 import typer
 
+from manifold_dl.errors import ComponentError
+
 PROGRAM = "manifold-dl"
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
@@ -88,6 +90,8 @@ def _explain(error):
     """Exit code and sentence of an exception."""
     if isinstance(error, Failure):
         return 1, error
+    if isinstance(error, ComponentError):
+        return 1, error
     if isinstance(error, MemoryError):
         return 1, f"there is not enough memory for this. {error}"
     if isinstance(error, OSError) and error.strerror:
@@ -139,6 +143,22 @@ def whole_file(path, force):
         raise Failure(f"{path} could not be written: {error.strerror or error}.") from None
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def partial_result_saved(path):
+    """Where a part of the learning fails, keep what was learned until then in a file beside `path`."""
+    try:
+        yield
+    except Exception as error:
+        partial = getattr(error, "partial", None)
+        if partial is None or partial.n_iter == 0 or os.environ.get("MANIFOLD_DL_TRACEBACK"):
+            raise
+        from manifold_dl import storage
+
+        beside = path.with_name(f"{path.stem}.partial.npz")
+        storage.save(partial, beside)
+        raise Failure(f"{error} The best dictionary until then is in {beside}.") from error
 
 
 def print_json(result):

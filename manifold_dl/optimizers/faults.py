@@ -28,6 +28,8 @@ def require_sound_parts(problem: Any, searcher: Any, start: np.ndarray) -> None:
         length = float(manifold.norm(start, gradient))
     if is_users(manifold):
         _require_moves(manifold, start, gradient, length)
+        if getattr(getattr(problem, "objective", None), "wants_hessian", False):
+            _require_hessian(problem, start, gradient)
     if searcher is not None and is_users(searcher) and 0 < length < np.inf:
         _require_search(searcher, problem, start, gradient, length)
 
@@ -55,6 +57,14 @@ def _require_moves(manifold: Any, start: np.ndarray, gradient: np.ndarray, lengt
         if name in ("retraction", "exp") and array.shape != start.shape:
             fault = f"returned shape {array.shape} from its method {name}, where points have {start.shape}"
             raise ComponentError(manifold, "manifold", fault)
+
+
+def _require_hessian(problem: Any, start: np.ndarray, gradient: np.ndarray) -> None:
+    with naming(problem.manifold, "manifold"):
+        product = problem.riemannian_hessian(start, gradient)
+    if not np.isfinite(product).all():
+        fault = "has no finite Riemannian Hessian where that of the objective is finite"
+        raise ComponentError(problem.manifold, "manifold", f"{fault}: see euclidean_to_riemannian_hessian")
 
 
 def _require_search(
