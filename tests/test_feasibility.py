@@ -290,7 +290,7 @@ def test_optimizers_that_return_no_point_of_the_manifold_are_named(change, sente
 
 def test_a_point_of_the_users_optimizer_that_is_not_finite_is_an_error():
     Y, D, X = scene()
-    with pytest.raises(ComponentError, match="Returns.* led to a point that is not finite"):
+    with pytest.raises(ComponentError, match=r"Returns.* led to a point that is not finite"):
         SimCO(Returns(with_point(lambda D: D * np.nan)), mu=0.0)(Y, D, X)
 
 
@@ -299,7 +299,7 @@ def test_a_point_of_pymanopts_that_is_not_finite_is_refused_and_counted(monkeypa
     Y, D, X = scene()
     D = Spheres(M, D_).closest(D)
     end = SimpleNamespace(point=D * np.nan)
-    monkeypatch.setattr(ConjugateGradient, "run", lambda self, problem, *, initial_point=None: end)
+    monkeypatch.setattr(ConjugateGradient, "run", lambda self, problem, **options: end)
     with tally() as counts:
         new, codes = SimCO(ConjugateGradient(), mu=0.0)(Y, D, X)
     np.testing.assert_array_equal(new, D)
