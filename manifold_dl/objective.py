@@ -61,7 +61,7 @@ def count(**amounts):
 
 
 class Objective:
-    """f over m×k dictionaries, for signals that all use at least one of the k atoms.
+    """f over m×k dictionaries. A signal with an empty support adds ‖y‖² to it, and nothing to its gradient.
 
     Parameters
     ----------
@@ -130,6 +130,12 @@ class Objective:
         total = Total()
         share_out(one, list(zip(self.blocks, state.fits, strict=True)), total.add, self.threads)
         return total.like(state.atoms).T
+
+    @property
+    def users(self):
+        """The signals that use any atom, in rows."""
+        used = np.concatenate([np.diff(block.indptr) > 0 for block in self.blocks])
+        return self.signals if used.all() else self.signals[used]
 
     def codes(self, point):
         """The optimal codes at the support's entries, in its order."""

@@ -19,7 +19,7 @@ class Part:
 
     atoms: np.ndarray  # I
     entries: np.ndarray | slice  # where its codes stand among all codes
-    active: np.ndarray | slice  # the signals that use an atom of I
+    active: np.ndarray | slice  # the signals that use an atom of I; all signals if I has all atoms
     indptr: np.ndarray
     indices: np.ndarray  # positions within I
 
@@ -39,9 +39,12 @@ class Incidence:
     support: Support
 
     def part(self, atoms):
-        """Everything that the atoms I touch. All atoms at once are taken as they stand, without a copy."""
+        """Everything that the atoms I touch.
+
+        All atoms at once are taken as they stand, without a copy, signals with an empty support included.
+        """
         support, n_atoms = self.support, self.support.n_atoms
-        if len(atoms) == n_atoms and self._none_is_empty and np.array_equal(atoms, np.arange(n_atoms)):
+        if len(atoms) == n_atoms and np.array_equal(atoms, np.arange(n_atoms)):
             return Part(atoms, slice(None), slice(None), support.indptr, support.indices)
         entries = np.concatenate([self.entries[self.begin[i] : self.begin[i + 1]] for i in atoms])
         position = np.zeros(n_atoms, dtype=np.int32)
@@ -57,10 +60,6 @@ class Incidence:
     def usage(self):
         """How many signals use each atom."""
         return np.bincount(self.support.indices, minlength=self.support.n_atoms)
-
-    @cached_property
-    def _none_is_empty(self):
-        return bool(np.diff(self.support.indptr).all())
 
     @cached_property
     def signal_of(self):

@@ -23,13 +23,13 @@ class Stage:
         n, m = self.rows.shape
         D = as_dictionary(dictionary, n_rows=m)
         self.support = as_support(codes, n, D.shape[1])
-        self.D = D.astype(self.rows.dtype)
+        self.D = np.array(D, dtype=self.rows.dtype, order="F")  # kernels read atoms in rows: those of D.T
         self.threads = threads
         self.incidence = Incidence(self.support)
         if self.support.values is None:
             raise ValueError("codes holds no numbers: an update needs the codes X, not only their support.")
         self.values = self.support.values.astype(self.rows.dtype)
-        self._residual = None
+        self._residual = self._large = None
         if unit_atoms:
             self.normalise()
 
@@ -42,8 +42,18 @@ class Stage:
         if self._residual is None:
             self._residual = self.rows.copy()
             s = self.support
-            kernels.accumulate(self._residual, s.indptr, s.indices, -self.values, _rows(self.D))
+            kernels.accumulate(self._residual, s.indptr, s.indices, -self.values, self.D.T)
         return self._residual
+
+    def without(self, part):
+        """Y_r = Y − D_{I^c} X_{I^c} over the signals that use I: the codes on I do not enter, however large."""
+        if isinstance(part.active, slice):
+            return self.rows
+        rows, s = self.rows[part.active], self.support
+        moves = np.zeros(s.n_atoms, dtype=bool)
+        moves[part.atoms] = True
+        kernels.without(rows, part.active, s.indptr, s.indices, self.values, moves, self.D.T)
+        return rows
 
     def problem(self, I, mu, settings):
         """The update of I as a Pymanopt problem; None if no signal uses I."""
@@ -51,13 +61,8 @@ class Stage:
         self._begin_on(feasible, I, part)
         if len(part.indices) == 0:
             return None
-        if isinstance(part.active, slice):
-            signals = self.rows
-        else:
-            signals = self.residual()[part.active]
-            self._add(signals, part, self.values[part.entries])
         objective = Objective(
-            signals,
+            self.without(part),
             part.indptr,
             part.indices,
             len(I),
@@ -102,9 +107,12 @@ class Stage:
 
         Returns how many were done: the one after them, if any, needs `problem` and an optimizer.
         """
-        part, old = self.incidence, self.D.copy()
+        part, old, s = self.incidence, self.D.copy(), self.support
+        if self._large is None:
+            self._large = kernels.large_codes(self.rows, s.indptr, self.values)
         done = kernels.ksvd(
-            order, part.begin, part.entries, part.signal_of, self.residual(), self.D.T, self.values, mu, power
+            order, part.begin, part.entries, part.signal_of, self.residual(), self.D.T, self.values,
+            mu, power, self.rows, s.indptr, s.indices, self._large,
         )  # fmt: skip
         used = order[:done][part.usage[order[:done]] > 0]
         n_used = len(used)

@@ -32,8 +32,9 @@ if NUMBA_INSTALLED:
         probe,
         tangent,
         travel,
+        without,
     )
-    from manifold_dl.kernels.compiled_ksvd import ksvd
+    from manifold_dl.kernels.compiled_ksvd import ksvd, large_codes
     from manifold_dl.kernels.compiled_walk import LIMITS
 else:
     from manifold_dl.kernels.reference import (
@@ -52,8 +53,9 @@ else:
         probe,
         tangent,
         travel,
+        without,
     )
-    from manifold_dl.kernels.reference_ksvd import ksvd
+    from manifold_dl.kernels.reference_ksvd import ksvd, large_codes
 
     LIMITS = None  # of compiled searches
 from manifold_dl.kernels.reference import Way
@@ -73,8 +75,10 @@ __all__ = [
     "hessian",
     "inner",
     "ksvd",
+    "large_codes",
     "move",
     "probe",
     "tangent",
     "travel",
+    "without",
 ]

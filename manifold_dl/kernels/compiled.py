@@ -43,6 +43,7 @@ __all__ = [
     "probe",
     "tangent",
     "travel",
+    "without",
 ]
 
 DOUBLE = np.dtype(float)
@@ -82,6 +83,10 @@ def fit_fixed(signals, indptr, indices, atoms, codes):
 
 def accumulate(rows, indptr, indices, codes, atoms):
     _accumulate(rows, indptr, indices, codes, atoms)
+
+
+def without(rows, signals, indptr, indices, codes, moves, atoms):
+    _without(rows, signals, indptr, indices, codes, moves, atoms)
 
 
 def energies(indices, codes, n_atoms):
@@ -198,6 +203,16 @@ def _accumulate(rows, indptr, indices, codes, atoms):
             i, x = indices[a], codes[a]
             for p in range(rows.shape[1]):
                 rows[j, p] += x * atoms[i, p]
+
+
+@compiled
+def _without(rows, signals, indptr, indices, codes, moves, atoms):
+    for k in range(len(signals)):
+        for a in range(indptr[signals[k]], indptr[signals[k] + 1]):
+            i, x = indices[a], codes[a]
+            if not moves[i]:
+                for p in range(rows.shape[1]):
+                    rows[k, p] -= x * atoms[i, p]
 
 
 @compiled

@@ -10,6 +10,7 @@ LAPACK is faster, are left to the caller.
 import numpy as np
 
 from manifold_dl.kernels.compiling import compiled
+from manifold_dl.kernels.reference_ksvd import LARGE_CODES
 
 # 30 squarings tell eigenvalues apart whose ratio is 1 − 2e-8.
 SQUARINGS = 30
@@ -23,23 +24,50 @@ LARGEST = 64
 MULTIPLICATIONS = LARGEST**3
 
 
-def ksvd(order, begin, entries, signal_of, residual, atoms, codes, mu, power):
+def ksvd(
+    order, begin, entries, signal_of, residual, atoms, codes, mu, power, signals, indptr, indices, large
+):  # fmt: skip
     """See `reference_ksvd.ksvd`."""
     largest = np.diff(begin)[order].max(initial=0)
     # Constants are arguments, because Numba's cache on disk would not notice a change.
     limits = (SQUARINGS, NEGLIGIBLE, LARGEST, MULTIPLICATIONS)
     return _sweep(
-        order, begin, entries, signal_of, residual, atoms, codes, float(mu), power, largest, limits
+        order, begin, entries, signal_of, residual, atoms, codes, float(mu), power,
+        signals, indptr, indices, large, largest, limits,
     )  # fmt: skip
 
 
+def large_codes(signals, indptr, codes):
+    """See `reference_ksvd.large_codes`."""
+    large = np.empty(len(signals), np.bool_)
+    _large_codes(signals, indptr, codes, LARGE_CODES, large)
+    return large
+
+
 @compiled
-def _sweep(order, begin, entries, signal_of, residual, atoms, codes, mu, power, largest, limits):
+def _large_codes(signals, indptr, codes, ratio, large):
+    for j in range(len(signals)):
+        code, entry = 0.0, 0.0
+        for a in range(indptr[j], indptr[j + 1]):
+            code = max(code, abs(codes[a]))
+        for p in range(signals.shape[1]):
+            entry = max(entry, abs(signals[j, p]))
+            if code <= ratio * entry:  # as a rule the first entries tell
+                break
+        large[j] = code > ratio * entry
+
+
+@compiled
+def _sweep(
+    order, begin, entries, signal_of, residual, atoms, codes, mu, power,
+    signals, indptr, indices, large, largest, limits,
+):  # fmt: skip
     m = atoms.shape[1]
     E_all = np.empty((largest, m))
     u, start, point, rounded = np.empty(m), np.empty(m), np.empty(m), np.empty(m, atoms.dtype)
     x_all, x_before_all = np.empty(largest, codes.dtype), np.empty(largest, codes.dtype)
     memory = np.empty((2, min(m, largest, limits[2]) ** 2))
+    any_large = large.any()
     for done in range(len(order)):
         i = order[done]
         places = entries[begin[i] : begin[i + 1]]
@@ -55,6 +83,11 @@ def _sweep(order, begin, entries, signal_of, residual, atoms, codes, mu, power, 
             j, code = signal_of[places[k]], codes[places[k]]
             for p in range(m):
                 E[k, p] = residual[j, p] + code * start[p]
+        if any_large:
+            for k in range(n):
+                j = signal_of[places[k]]
+                if large[j]:
+                    without(signals, j, indptr, indices, codes, i, atoms, E, k)
         if power:
             power_step(E, start, u)
         elif not leading(E, memory, limits, u):
@@ -80,6 +113,18 @@ def _sweep(order, begin, entries, signal_of, residual, atoms, codes, mu, power, 
             for p in range(m):
                 residual[j, p] = E[k, p] - x[k] * start[p]
     return len(order)
+
+
+@compiled
+def without(signals, j, indptr, indices, codes, i, atoms, E, k):
+    """Row k of E becomes signal j without what its atoms other than i contribute."""
+    for p in range(E.shape[1]):
+        E[k, p] = signals[j, p]
+    for a in range(indptr[j], indptr[j + 1]):
+        other, x = indices[a], codes[a]
+        if other != i:
+            for p in range(E.shape[1]):
+                E[k, p] -= x * atoms[other, p]
 
 
 @compiled

@@ -73,6 +73,17 @@ def accumulate(rows, indptr, indices, codes, atoms):
         rows[columns] += np.einsum("cs,csm->cm", codes[places], atoms[indices[places]])
 
 
+def without(rows, signals, indptr, indices, codes, moves, atoms):
+    """Take Σ x_i d_i over the atoms at rest away from every row, in place.
+
+    Row k belongs to signal signals[k], and `moves` tells of each atom whether it is in the set I that moves.
+    """
+    for row, j in zip(rows, signals, strict=True):
+        own = slice(indptr[j], indptr[j + 1])
+        others = codes[own] * ~moves[indices[own]]
+        row -= others @ atoms[indices[own]]
+
+
 def balance(rows, energy):
     """Divide every row by its energy, at least a thousandth of the mean, in which energy is measured."""
     if len(rows) != len(energy):

@@ -11,12 +11,21 @@ import numpy as np
 # in a tie it is any vector of a plane, and the answer is a matter of convention.
 TIE = 1e-8
 
+# Codes above so many times the largest entry of their signal cost its residual more than three bits.
+LARGE_CODES = 8.0
 
-def ksvd(order, begin, entries, signal_of, residual, atoms, codes, mu, power):
+
+def ksvd(
+    order, begin, entries, signal_of, residual, atoms, codes, mu, power, signals, indptr, indices, large
+):  # fmt: skip
     """Update the atoms `order`, one after the other, in place, with their codes and the residual.
 
     Atom i stands at the codes `entries[begin[i]:begin[i + 1]]`, and the entry e belongs to the signal (row
     of `residual`) `signal_of[e]`. With `power` the vector is one step of the power method from the old atom.
+
+    Where the codes are `large` against their signal, its residual has lost the digits that matter, and
+    putting the part of atom i back does not restore them: E is then computed from the signal itself, and
+    from the support `indptr`, `indices`.
 
     Returns how many atoms of `order` were done. If not all, the next one has no clear leading vector; nothing
     of it has been touched, and the caller goes on behind it.
@@ -27,6 +36,10 @@ def ksvd(order, begin, entries, signal_of, residual, atoms, codes, mu, power):
             continue
         users, start = signal_of[places], atoms[i].astype(float)
         E = residual[users] + codes[places, None] * start
+        for k in np.flatnonzero(large[users]):
+            own = slice(indptr[users[k]], indptr[users[k] + 1])
+            others = codes[own] * (indices[own] != i)
+            E[k] = signals[users[k]] - others.astype(float) @ atoms[indices[own]]
         u = _unit(E.T @ (E @ start)) if power else _leading(E)
         if u is None:
             return done
@@ -43,6 +56,14 @@ def ksvd(order, begin, entries, signal_of, residual, atoms, codes, mu, power):
         atoms[i], codes[places] = u, x
         residual[users] = E - np.outer(x, u)
     return len(order)
+
+
+def large_codes(signals, indptr, codes):
+    """Which signals have codes so large that y − D x has lost digits of y: its rounding grows with |x|."""
+    pairs = zip(signals, indptr[:-1], indptr[1:], strict=True)
+    return np.array(
+        [np.abs(codes[a:b]).max(initial=0) > LARGE_CODES * np.abs(y).max() for y, a, b in pairs], dtype=bool
+    )
 
 
 def _leading(E):

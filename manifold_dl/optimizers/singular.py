@@ -64,7 +64,7 @@ class LeadingSingularVector(Optimizer):
             )
         start = time.time()
         self._initialize_log()
-        rows = objective.signals.astype(float, copy=False)
+        rows = objective.users.astype(float, copy=False)
         if in_subspace:
             rows = manifold.within(rows.T).T
         if initial_point is None:
