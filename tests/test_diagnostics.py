@@ -592,7 +592,7 @@ WRONG_UPDATES = {
     ),
     "dictionary of shape": lambda D, X, *_: (D.T, X),
     "codes of shape": lambda D, X, *_: (D, csc_array(X.T)),
-    "not a csc_array": lambda D, X, *_: (D, X.toarray()),
+    "codes that are not finite": lambda D, X, *_: (D, X * np.nan),
     "float32 atoms": lambda D, X, *_: (D.astype(np.float32), X),
     "not finite": lambda D, X, *_: (D * np.nan, X),
     "where a pair": lambda D, X, *_: [D, X, None],
@@ -604,6 +604,52 @@ def test_a_wrong_update_is_named_with_its_fault(fault):
     objective = (lambda Y, D, X: 0.0) if fault == "not deterministic" else None
     with pytest.raises(CheckFailed, match=f"^WrongUpdate .*{fault}"):
         check_update(WrongUpdate(WRONG_UPDATES[fault]), objective=objective)
+
+
+def test_an_update_may_return_dense_codes_and_need_not_name_iteration_and_rng():
+    assert any(
+        "ndarray" in fact for fact in check_update(WrongUpdate(lambda D, X, *_: (D, X.toarray()))).remarks
+    )
+
+    def ksvd(signals, dictionary, codes):
+        return mdl.KSVD()(signals, dictionary, codes)
+
+    report = check_update(ksvd)
+    assert report.subject == "ksvd" and not report.remarks
+
+
+def test_what_a_part_raises_and_how_it_cannot_be_called_is_said():
+    class Broken:
+        def __call__(self, signals, dictionary):
+            return dictionary
+
+        def encode(self, signals):
+            return signals
+
+        def search(self, *arguments):
+            raise KeyError("x")
+
+        def subsets(self, n_atoms, rng=None):
+            raise KeyError("x")
+
+    with pytest.raises(
+        CheckFailed, match=r"Broken cannot be called with 3 arguments: .*\(signals, dictionary\)"
+    ):
+        check_update(Broken())
+    with pytest.raises(CheckFailed, match=r"Broken cannot be called with 2 arguments: encode\(signals\)"):
+        check_coder(Broken())
+    with pytest.raises(CheckFailed, match="Broken raised KeyError: 'x'"):
+        check_line_searcher(Broken())
+    with pytest.raises(CheckFailed, match="Broken raised KeyError: 'x'"):
+        check_schedule(Broken())
+
+
+@pytest.mark.parametrize("check", [check_coder, check_line_searcher, check_optimizer, check_update])
+def test_a_class_in_the_place_of_an_object_is_refused(check):
+    with pytest.raises(TypeError, match=r"Descent is a class; pass an object of it, Descent\(\.\.\.\)"):
+        check(Descent)
+    with pytest.raises(TypeError, match="None has no method"):
+        check(None)
 
 
 def test_atoms_of_any_norm_where_they_are_allowed():
@@ -629,6 +675,12 @@ class Leap:
 def test_a_wrong_line_searcher_is_named_with_its_fault():
     with pytest.raises(CheckFailed, match=r"Leap went from .* up to"):
         check_line_searcher(Leap(-1e-3))
+    with pytest.raises(
+        CheckFailed, match=r"of shapes \(5,\) and \(\): the step size, one number, comes first"
+    ):
+        check_line_searcher(
+            type("Swapped", (Leap,), {"search": lambda self, *a: Leap.search(self, *a)[::-1]})(1e-3)
+        )
     with pytest.raises(CheckFailed, match="does not lead to the point it returns"):
         check_line_searcher(Leap(1e-3, factor=2.0))
     with pytest.raises(CheckFailed, match=r"Leap moved by .* for an ascent direction"):
@@ -690,6 +742,9 @@ def nothing(self, problem, start, point):
 
 
 WRONG_OPTIMIZERS = {
+    r"cannot be called as run\(problem, initial_point=...\): run\(problem, x0\)": spoiled(
+        run=lambda self, problem, x0: None
+    ),
     "returned an array of shape .* instead of an object with the attribute point": spoiled(
         run=lambda self, problem, *, initial_point: initial_point
     ),
@@ -758,9 +813,9 @@ def test_what_optimizers_draw_and_print_is_remarked_upon():
     assert any("global generator" in remark for remark in report.remarks)
 
 
-def test_classes_and_other_things_are_no_optimizers():
-    with pytest.raises(TypeError, match="has no method run; pass an optimizer"):
-        check_optimizer(TrustRegions)
+def test_a_coder_is_no_optimizer():
+    with pytest.raises(TypeError, match=r"has no method run; .* such as TrustRegions\(\)"):
+        check_optimizer(OMP(sparsity=3))
 
 
 def test_known_minima_are_minima():
@@ -825,6 +880,7 @@ WRONG = {
     "order of the atoms": lambda X, Y, D: csc_array(X.toarray() * np.linspace(0.5, 1, len(D.T))[:, None]),
     "order of the signals": lambda X, Y, D: csc_array(X.toarray() * np.linspace(0.5, 1, len(Y.T))),
     "worse than zero": lambda X, Y, D: with_data(X, -X.data),
+    "gave no atoms to any of 40 signals": lambda X, Y, D: 0 * X.toarray(),
     "zeros": lambda X, Y, D: csc_array(np.where(Y.any(axis=0), X.toarray(), 1.0)),
 }
 

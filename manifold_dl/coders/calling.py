@@ -4,12 +4,12 @@ The learning loop, the estimator, `images` and `diagnostics.check_coder` all cal
 agree on what a coder may return.
 """
 
-import inspect
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from manifold_dl.calling import call
 from manifold_dl.errors import naming
 from manifold_dl.inputs import as_codes
 
@@ -41,8 +41,6 @@ def run_coder(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     with naming(coder, "coder"):
-        named = inspect.signature(coder.encode).parameters
-        known = {name: value for name, value in options.items() if name in named}
-        codes = coder.encode(signals, dictionary, **known)
+        codes = call(coder, "coder", coder.encode, signals, dictionary, **options)
         shape = (dictionary.shape[1], signals.shape[1])
         return as_codes(codes, coder, shape, signals.dtype)

@@ -7,8 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl.coders.calling import run_coder
-from manifold_dl.diagnostics.report import Inspection
-from manifold_dl.errors import ComponentError
+from manifold_dl.diagnostics.report import Inspection, require_object
 
 # Rounding in single precision is about 1e-7; these leave room for the condition of a few random atoms.
 _ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-3}
@@ -59,6 +58,7 @@ def check_coder(coder, *, m=16, n_atoms=24, n_signals=40, dtype=np.float64, rng=
       holds: the codes scale with the signals
       holds: zeros, copies, tiny and huge signals do no harm
     """
+    require_object(coder, "encode", "OMP(sparsity=5)")
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(rng)
     D = rng.standard_normal((m, n_atoms))
@@ -83,12 +83,8 @@ class _Runner:
     coder: Any
 
     def __call__(self, signals, dictionary):
-        try:
+        with self.inspection.calling():
             return run_coder(self.coder, signals, dictionary)
-        except ComponentError as error:
-            if isinstance(error.__cause__, FloatingPointError):
-                raise error.__cause__ from None
-            self.inspection.fail(error.problem, cause=error)
 
     def promises(self, name):
         return bool(getattr(self.coder, name, False))
@@ -140,6 +136,10 @@ def _check_symmetries(inspection, run, Y, D, rng):
 
 def _check_quality(inspection, run, Y, D):
     X = run(Y, D)
+    if not X.nnz:
+        inspection.fail(
+            f"gave no atoms to any of {Y.shape[1]} signals, which are sums of a few atoms and noise"
+        )
     _require_no_worse_than_zero(inspection, Y, D, X)
     inspection.require(True, "no code is worse than none", "")
     fact = "the codes are optimal on their support"
@@ -178,11 +178,8 @@ def _check_extreme_signals(inspection, run, Y, D):
     tiny, huge = (1e-170, 1e170) if Y.dtype == np.float64 else (1e-25, 1e25)
     for name, size in (("tiny", tiny), ("huge", huge)):
         signals = (Y.astype(np.float64) * size).astype(Y.dtype)
-        try:
-            with np.errstate(all="raise", under="ignore"):
-                X = run(signals, D)
-        except FloatingPointError as error:
-            inspection.fail(f"met '{error}' on {name} signals", cause=error)
+        with np.errstate(all="raise", under="ignore"), inspection.calling(f" on {name} signals"):
+            X = run_coder(run.coder, signals, D)
         scaled = scipy.sparse.csc_array(
             (X.data.astype(np.float64) / size, X.indices, X.indptr), shape=X.shape
         )

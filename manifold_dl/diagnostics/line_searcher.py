@@ -5,7 +5,7 @@ import copy
 import numpy as np
 from pymanopt.manifolds import Euclidean, Sphere
 
-from manifold_dl.diagnostics.report import Inspection
+from manifold_dl.diagnostics.report import Inspection, require_object
 
 
 def check_line_searcher(searcher, rng=0):
@@ -31,6 +31,7 @@ def check_line_searcher(searcher, rng=0):
     >>> bool(check_line_searcher(GoldenSection()))
     True
     """
+    require_object(searcher, "search", "GoldenSection()")
     inspection = Inspection(searcher)
     rng = np.random.default_rng(rng)
     A = rng.standard_normal((5, 5))
@@ -41,12 +42,14 @@ def check_line_searcher(searcher, rng=0):
     def cost(y):
         return float(y @ A @ y)
 
-    for manifold in (Sphere(5), Euclidean(5)):
-        gradient = manifold.projection(x, 2 * A @ x)
-        for length in (1e-3, 0.1, 10.0):
-            d = -length * gradient
-            _check_descent(inspection, searcher, manifold, cost, x, d, manifold.inner_product(x, gradient, d))
-        _check_refusals(inspection, searcher, manifold, cost, x, gradient)
+    with inspection.calling():
+        for manifold in (Sphere(5), Euclidean(5)):
+            gradient = manifold.projection(x, 2 * A @ x)
+            for length in (1e-3, 0.1, 10.0):
+                d = -length * gradient
+                slope = manifold.inner_product(x, gradient, d)
+                _check_descent(inspection, searcher, manifold, cost, x, d, slope)
+            _check_refusals(inspection, searcher, manifold, cost, x, gradient)
     return inspection.report()
 
 
@@ -57,6 +60,13 @@ def _check_descent(inspection, searcher, manifold, cost, x, d, slope):
     fault = f"returned {type(result).__name__}, where a pair (step size, new point) is expected"
     inspection.require(pair, "returns a step size and a point", fault)
     step, y = result
+    in_order = np.ndim(step) == 0 and np.shape(y) == x.shape
+    found = f"({type(step).__name__}, {type(y).__name__})"
+    fault = (
+        f"returned {found} of shapes {np.shape(step)} and {np.shape(y)}: the step size, one number, comes "
+    )
+    fault += f"first, and then the new point, of shape {x.shape}"
+    inspection.require(in_order, "returns a step size and a point", fault)
     unchanged = np.array_equal(before[0], x) and np.array_equal(before[1], d)
     inspection.require(unchanged, "leaves its arguments alone", "changed the point or the direction")
     fault = f"went from {cost(x):.6g} up to {cost(y):.6g}"

@@ -1,13 +1,14 @@
 """The contract of an optimizer: from a start to a better point of the same manifold, every time the same."""
 
 import contextlib
+import inspect
 import io
 from typing import Any
 
 import numpy as np
 
 from manifold_dl.diagnostics.optimizer_problems import KnownProblem, known_problems, solved_problem
-from manifold_dl.diagnostics.report import Inspection, Report
+from manifold_dl.diagnostics.report import Inspection, Report, require_object
 from manifold_dl.diagnostics.travel import global_generator
 from manifold_dl.errors import ComponentError
 from manifold_dl.optimizers import OptimizerRun
@@ -54,9 +55,9 @@ def check_optimizer(optimizer: Any, *, converges: bool = True, rng: Any = 0) -> 
     >>> bool(check_optimizer(LBFGS())), bool(check_optimizer(TrustRegions()))
     (True, True)
     """
+    require_object(optimizer, "run", "TrustRegions()")
     inspection = Inspection(optimizer)
-    if isinstance(optimizer, type) or not hasattr(optimizer, "run"):
-        raise TypeError(f"{optimizer!r} has no method run; pass an optimizer, such as TrustRegions().")
+    _check_signature(inspection, optimizer)
     output = io.StringIO()
     solved = False
     with contextlib.redirect_stdout(output), global_generator(0):
@@ -76,6 +77,15 @@ def check_optimizer(optimizer: Any, *, converges: bool = True, rng: Any = 0) -> 
     return inspection.report()
 
 
+def _check_signature(inspection, optimizer):
+    signature = inspect.signature(optimizer.run)
+    try:
+        signature.bind(None, initial_point=None)
+    except TypeError as error:
+        fault = f"cannot be called as run(problem, initial_point=...): run{signature} ({error})"
+        inspection.fail(fault, cause=error)
+
+
 def _run(inspection, optimizer, problem, start):
     """The point where it ends; None if it does not do such problems."""
     try:
@@ -84,7 +94,7 @@ def _run(inspection, optimizer, problem, start):
         if not isinstance(error.__cause__, NotImplementedError):
             inspection.fail(f"{error.problem} (for {problem.name})", cause=error)
         reason = str(error.__cause__) or "not implemented"
-    except (TypeError, ValueError) as error:  # ours refuse what they are not made for with a sentence
+    except (TypeError, ValueError) as error:  # a sentence of ours on what it is not made for
         reason = str(error)
     inspection.skip(f"{problem.name} ({reason.rstrip('.')})")
     return None

@@ -1,8 +1,12 @@
 """What a check returns, and what it raises: the convention that all checks share."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
+
+from manifold_dl.errors import ComponentError
 
 
 class CheckFailed(AssertionError):
@@ -93,6 +97,18 @@ class Inspection:
         """Raise `CheckFailed` with the fault, said of the subject."""
         raise CheckFailed(f"{self.subject} {fault}.", self.report(fault)) from cause
 
+    @contextmanager
+    def calling(self, where: str = "") -> Iterator[None]:
+        """Turn what the subject raises inside the block into `CheckFailed`, with type and message."""
+        try:
+            yield
+        except CheckFailed:
+            raise
+        except ComponentError as error:  # said of the subject already
+            self.fail(f"{error.problem}{where}", cause=error)
+        except Exception as error:
+            self.fail(f"raised {type(error).__name__}: {str(error).rstrip('.')}{where}", cause=error)
+
     def remark(self, fact: str) -> None:
         """Note what is no fault, but worth knowing."""
         if fact not in self.remarks:
@@ -105,6 +121,27 @@ class Inspection:
 
     def report(self, fault: str | None = None) -> Report:
         return Report(self.subject, tuple(self.passed), tuple(self.skipped), tuple(self.remarks), fault)
+
+
+def require_object(subject: Any, method: str, example: str) -> None:
+    """Refuse a class in the place of an object, and an object without the method that makes its kind.
+
+    Examples
+    --------
+    >>> require_object(dict, "encode", "OMP(sparsity=5)")
+    Traceback (most recent call last):
+    ...
+    TypeError: dict is a class; pass an object of it, dict(...).
+    >>> require_object({}, "encode", "OMP(sparsity=5)")
+    Traceback (most recent call last):
+    ...
+    TypeError: {} has no method encode; pass an object that has, such as OMP(sparsity=5).
+    """
+    if isinstance(subject, type):
+        name = subject.__name__
+        raise TypeError(f"{name} is a class; pass an object of it, {name}(...).")
+    if not callable(getattr(subject, method, None)):
+        raise TypeError(f"{subject!r} has no method {method}; pass an object that has, such as {example}.")
 
 
 def title_of(subject: Any) -> str:

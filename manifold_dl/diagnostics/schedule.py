@@ -44,11 +44,11 @@ def check_schedule(schedule, n_atoms=12, *, covers=None, rng=0):
         try:
             return sweep(schedule, n_atoms, rng, usage)
         except (TypeError, ValueError) as error:
-            fault = f"cannot be swept: {str(error).rstrip('.')}"
-            inspection.require(False, "", fault)
+            inspection.fail(f"cannot be swept: {str(error).rstrip('.')}", cause=error)
 
     state = np.random.get_state()  # noqa: NPY002 - the global state is what is being watched
-    first, second = draw(), draw()
+    with inspection.calling():
+        first, second = draw(), draw()
     inspection.require(True, "subsets of atoms in range, without repeats", "")
     same = [I.tolist() for I in first] == [I.tolist() for I in second]
     inspection.require(

@@ -5,7 +5,9 @@ from numbers import Real
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.diagnostics.report import Inspection
+from manifold_dl.calling import call
+from manifold_dl.diagnostics.report import Inspection, require_object
+from manifold_dl.inputs import as_codes
 
 # Relative rounding of sums over a few hundred entries, with room for the condition of a few random atoms.
 _ROUNDING = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-4}
@@ -44,6 +46,7 @@ def check_update(
     >>> bool(check_update(KSVD()))
     True
     """
+    require_object(update, "__call__", "SimCO()")
     dtype = np.dtype(dtype)
     inspection = Inspection(update)
     Y, D, X = _problem(m, n_atoms, n_signals, sparsity, dtype, np.random.default_rng(rng))
@@ -51,19 +54,10 @@ def check_update(
     before = Y.copy(), D.copy(), X.copy()
     D_new, X_new = _run(inspection, update, Y, D, X)
 
-    _check_form(inspection, D_new, X_new, D, X)
+    _check_form(inspection, D_new, X_new, D)
     same_input = np.array_equal(before[0], Y) and np.array_equal(before[1], D) and _same(before[2], X)
     inspection.require(same_input, "the arguments are left as they were", "changed an argument it was given")
-    norms = np.linalg.norm(D_new.astype(float), axis=0)
-    i = np.argmax(np.abs(norms - 1))
-    if unit_atoms:
-        inspection.require(
-            abs(norms[i] - 1) <= _ROUNDING[dtype],
-            "atoms have unit norm",
-            f"returned an atom of norm {norms[i]:.6g}; atom {i} should have norm 1",
-        )
-    else:
-        inspection.skip("atoms have unit norm (not asked for)")
+    _check_norms(inspection, D_new, unit_atoms)
     grown = (X_new.toarray() != 0) & (X.toarray() == 0)
     where = tuple(int(i) for i in np.argwhere(grown)[0]) if grown.any() else ()
     inspection.require(
@@ -82,6 +76,16 @@ def check_update(
         "is not deterministic: a second call with the same rng gave another result",
     )
     return inspection.report()
+
+
+def _check_norms(inspection, D_new, unit_atoms):
+    if not unit_atoms:
+        inspection.skip("atoms have unit norm (not asked for)")
+        return
+    norms = np.linalg.norm(D_new.astype(float), axis=0)
+    i = np.argmax(np.abs(norms - 1))
+    fault = f"returned an atom of norm {norms[i]:.6g}; atom {i} should have norm 1"
+    inspection.require(abs(norms[i] - 1) <= _ROUNDING[D_new.dtype], "atoms have unit norm", fault)
 
 
 def _problem(m, n_atoms, n_signals, sparsity, dtype, rng):
@@ -110,26 +114,30 @@ def _declared_objective(update):
 
 
 def _run(inspection, update, Y, D, X):
-    result = update(Y, D, X, iteration=0, rng=np.random.default_rng(0))
-    pair = isinstance(result, tuple) and len(result) == 2
+    """The new dictionary and codes, which are m×d and d×n."""
+    with inspection.calling():
+        options = {"iteration": 0, "rng": np.random.default_rng(0)}
+        result = call(update, "update rule", update, Y, D, X, **options)
+    pair = isinstance(result, tuple | list) and len(result) == 2
     fault = f"returned {type(result).__name__}, where a pair (dictionary, codes) is expected"
     inspection.require(pair, "returns a dictionary and codes", fault)
-    return result
+    D_new, X_new = result
+    fault = f"returned a dictionary of shape {np.shape(D_new)} where m×d = {D.shape}"
+    inspection.require(np.shape(D_new) == D.shape, "the dictionary is m×d", fault)
+    if not (scipy.sparse.issparse(X_new) and X_new.format == "csc"):
+        kind = type(X_new).__name__
+        inspection.remark(f"returns codes that are {kind}, and are converted: a csc_array is faster")
+    with inspection.calling():
+        dtype = X_new.dtype if scipy.sparse.issparse(X_new) else np.asarray(X_new).dtype
+        X_new = as_codes(X_new, update, X.shape, dtype)
+    return np.asarray(D_new), X_new
 
 
-def _check_form(inspection, D_new, X_new, D, X):
-    shape = np.shape(D_new)
-    fault = f"returned a dictionary of shape {shape} where m×d = {D.shape}"
-    inspection.require(shape == D.shape, "the dictionary is m×d", fault)
-    sparse = scipy.sparse.issparse(X_new) and X_new.format == "csc"
-    fault = f"returned codes that are {type(X_new).__name__}, not a csc_array"
-    inspection.require(sparse, "the codes are a csc_array", fault)
-    fault = f"returned codes of shape {X_new.shape} where d×n = {X.shape}"
-    inspection.require(X_new.shape == X.shape, "the codes are d×n", fault)
+def _check_form(inspection, D_new, X_new, D):
     fault = f"returned {D_new.dtype} atoms and {X_new.dtype} codes for {D.dtype} signals"
     inspection.require(D_new.dtype == X_new.dtype == D.dtype, "the dtype is that of the signals", fault)
-    finite = np.isfinite(D_new).all() and np.isfinite(X_new.data).all()
-    inspection.require(finite, "all numbers are finite", "returned numbers that are not finite")
+    fault = "returned numbers that are not finite"
+    inspection.require(np.isfinite(D_new).all(), "all numbers are finite", fault)
 
 
 def _same(A, B):
