@@ -6,6 +6,7 @@ that names the part and is chained to the original. `learn_dictionary` adds the 
 so far.
 """
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -101,7 +102,7 @@ def raise_named(
     if isinstance(error, ComponentError) or _is_refusal(error):
         raise error
     if role == "optimizer":
-        if isinstance(error, TypeError) and raised_in(error, "manifold_dl"):
+        if isinstance(error, TypeError) and raised_in(error, "manifold_dl") and not _is_miscall(error):
             raise error
         component, role = _innermost_part(error.__traceback__) or (component, role)
     raise kind(component, role, _raised(error)) from error
@@ -136,13 +137,21 @@ def _raised(error: Exception) -> str:
 
 def _is_refusal(error: Exception) -> bool:
     """Whether code of ours raised it that no code of the user's called."""
-    if not isinstance(error, ValueError | TypeError | OSError | MemoryError):
+    if not isinstance(error, ValueError | TypeError | OSError | MemoryError) or _is_miscall(error):
         return False
     frames = list(_frames(error.__traceback__))
     if any(_root(_module(frame)) not in _LIBRARIES for frame in frames):
         return False
     # Memory may run out anywhere. Another library's complaint is no sentence of ours.
     return isinstance(error, MemoryError) or raised_in(error, "manifold_dl")
+
+
+def _is_miscall(error: Exception) -> bool:
+    """Whether a function was called with arguments that it does not take, in Python's own words.
+
+    The line that raises is the caller's, ours, but the signature is the fault of the part that was called.
+    """
+    return isinstance(error, TypeError) and re.search(r"\(\) (takes|missing|got) ", str(error)) is not None
 
 
 def _innermost_part(traceback: TracebackType | None) -> tuple[Any, str] | None:

@@ -181,7 +181,16 @@ def as_codes(
     [1, 0]
     """
     if not scipy.sparse.issparse(codes):
-        codes = np.asarray(codes)
+        kind = "None" if codes is None else f"a {type(codes).__name__}"
+        try:
+            codes = np.asarray(codes)
+        except ValueError:  # a pair of arrays, for example
+            codes = np.empty(0, dtype=object)
+        if codes.dtype.kind not in "fiubc":
+            fault = (
+                f"returned {kind}, where the codes are expected: a sparse or dense d×n array of real numbers"
+            )
+            raise ComponentError(coder, role, fault)
     if codes.dtype.kind not in "fiub":
         fault = f"returned codes of dtype {codes.dtype}, where real numbers are expected"
         raise ComponentError(coder, role, fault)

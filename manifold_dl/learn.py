@@ -143,5 +143,6 @@ def _require_parts(coder, update, replace, callbacks):
     if isinstance(coder, type) or not hasattr(coder, "encode"):
         raise TypeError(f"coder={coder!r}: pass an object with a method encode, such as OMP(sparsity=5).")
     for name, part in [("update", update), ("replace", replace), *(("callbacks", c) for c in callbacks)]:
-        if part is not None and (isinstance(part, type) or not callable(part)):
+        absent = part is None and name == "replace"
+        if not absent and (isinstance(part, type) or not callable(part)):
             raise TypeError(f"{name}: {part!r} cannot be called as such; pass an object of the kind.")

@@ -202,7 +202,9 @@ class LearningRun:
         penalties += penalty_of(getattr(self.settings.update, "regularizers", ()), fitted)
         objective, now = loss * n_signals + penalties, (self.dictionary, codes, self.stagnation, self.seconds)
         snapshot = partial(self._snapshot, iteration, now, self.best)
-        return Step(iteration, fitted, codes, loss, objective, self.seconds, counts, replaced, snapshot)
+        shown = fitted.view()
+        shown.flags.writeable = False  # a callback looks on; what it changed would go into the next iteration
+        return Step(iteration, shown, codes, loss, objective, self.seconds, counts, replaced, snapshot)
 
     def _tell(self, step: Step) -> bool:
         """Whether a callback wants to stop; all of them are told."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from manifold_dl.calling import call
 from manifold_dl.errors import ComponentError, is_users, naming
 from manifold_dl.inputs import as_codes, as_dictionary
 from manifold_dl.updates import SimCO
@@ -29,13 +30,14 @@ def run_update(
 ) -> Pair:
     """One stage of an update rule, at work as `run` (see `updates.begin`): the new dictionary and codes.
 
-    A rule of the user's may return atoms of any norm: they are made unit atoms, and the codes take over the
-    norms, so that D X is unchanged.
+    A rule of the user's is told of `iteration` and `rng` what it names. It may return atoms of any norm: they
+    are made unit atoms, and the codes take over the norms, so that D X is unchanged.
     """
+    arguments, options = (signals, dictionary, codes), {"iteration": iteration, "rng": rng}
     with naming(update, "update rule"):
-        outcome = run(signals, dictionary, codes, iteration=iteration, rng=rng)
-    if not is_users(update):
-        return outcome
+        if not is_users(update):
+            return run(*arguments, **options)
+        outcome = call(update, "update rule", run, *arguments, **options)
     if not (isinstance(outcome, tuple | list) and len(outcome) == 2):
         fault = f"returned {_kind(outcome)}, where a pair (dictionary, codes) is expected"
         raise ComponentError(update, "update rule", fault)

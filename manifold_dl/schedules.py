@@ -216,9 +216,11 @@ def _subsets(schedule, n_atoms, rng, usage):
             f"schedule is the class {schedule.__name__}; pass an object, such as {schedule.__name__}(...)."
         )
     if hasattr(schedule, "subsets"):
-        if "usage" in inspect.signature(schedule.subsets).parameters:
-            return schedule.subsets(n_atoms, rng, usage=usage)
-        return schedule.subsets(n_atoms, rng)
+        told = {"usage": usage} if "usage" in inspect.signature(schedule.subsets).parameters else {}
+        subsets = schedule.subsets(n_atoms, rng, **told)
+        if subsets is None:
+            raise TypeError("its method subsets returned None; it must yield or return index arrays.")
+        return subsets
     try:
         iterator = iter(schedule)
     except TypeError:

@@ -869,7 +869,10 @@ WRONG = {
     "not finite": lambda X, Y, D: with_data(X, X.data * np.nan),
     "codes that are not finite": lambda X, Y, D: X.toarray() * np.nan,
     "return the transpose": lambda X, Y, D: X.T.toarray(),
-    "real numbers are expected": lambda X, Y, D: "codes",
+    "real numbers are expected": lambda X, Y, D: X * 1j,
+    "returned None, where the codes are expected": lambda X, Y, D: None,
+    "returned a tuple, where the codes are expected": lambda X, Y, D: (X.toarray(), 1),
+    "returned a str, where the codes are expected": lambda X, Y, D: "codes",
     "outside its own shape": lambda X, Y, D: csc_array(
         (X.data, X.indices + 99 - X.indices[0], X.indptr), X.shape
     ),
@@ -913,7 +916,16 @@ def test_codes_that_are_converted_pass_with_a_remark_and_learn_the_same(remark):
 
 
 @pytest.mark.parametrize(
-    "fault", ["of shape", "not finite", "return the transpose", "real numbers", "outside its own shape"]
+    "fault",
+    [
+        "of shape",
+        "not finite",
+        "return the transpose",
+        "real numbers",
+        "None",
+        "tuple",
+        "outside its own shape",
+    ],
 )
 def test_codes_that_fail_the_check_are_refused_by_learning_in_the_same_words(fault):
     spoil = next(spoil for name, spoil in WRONG.items() if fault in name)

@@ -287,7 +287,7 @@ WRONG = {
         "coder",
         r"codes of shape \(100, 12\) where d×n = \(12, 100",
     ),
-    "codes of text": ({"coder": Coder("codes")}, "coder", "dtype"),
+    "codes of text": ({"coder": Coder("codes")}, "coder", "returned a str"),
     "update of nothing": ({"update": Update("none")}, "update rule", "'none', where a pair .* is expected"),
     "update of three": (
         {"update": Update((D0, CODES, 1))},

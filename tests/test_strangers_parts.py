@@ -68,10 +68,8 @@ def test_updates_with_bare_functions_are_values():
     update = mdl.SimCO(regularizers=[bare])
     assert update == mdl.SimCO(regularizers=[bare]) == mdl.SimCO(regularizers=[regularizer(bare)])
     assert update != mdl.SimCO(regularizers=[lambda D: anp.sum(D)])
-    assert "regularizers=[regularizer(bare)]" in repr(update)
+    assert "regularizers=(regularizer(bare),)" in repr(update)
     assert copy.deepcopy(update) == update == pickle.loads(pickle.dumps(update))
-    given = (Coherence(0.1),)
-    assert mdl.SimCO(regularizers=given).regularizers is given
 
 
 def test_bare_functions_add():
@@ -275,3 +273,81 @@ def test_kinks_are_found_where_they_are(place):
     assert find_kink(lambda t: np.cos(3 * t) + abs(t - place), -1, 1) == pytest.approx(place, abs=2e-4)
     assert find_kink(lambda t: np.cos(3 * t) + (t - place) ** 2, -1, 1) is None
     assert np.isnan(find_kink(lambda t: np.log(t - place) if t > place else -np.inf, -1, 1))
+
+
+# --- What a run says ---------------------------------------------------------------------------------------
+
+
+def learn(**parts):
+    parts = {"coder": mdl.OMP(sparsity=3), "rng": 0, "max_iter": 2, **parts}
+    return mdl.learn_dictionary(Y, 12, **parts)
+
+
+def test_an_update_rule_is_any_function_of_signals_dictionary_and_codes():
+    def ksvd(signals, dictionary, codes):
+        return mdl.KSVD()(signals, dictionary, codes)
+
+    np.testing.assert_array_equal(learn(update=ksvd).dictionary, learn(update=mdl.KSVD()).dictionary)
+
+
+class Miscalled:
+    """Every method lacks an argument."""
+
+    def __call__(self):
+        return None
+
+    def encode(self, signals):
+        return signals
+
+    def run(self, problem):
+        return problem
+
+    def subsets(self, n_atoms):
+        return [range(n_atoms)]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"coder": Miscalled()},
+        {"update": Miscalled()},
+        {"update": mdl.SimCO(Miscalled())},
+        {"update": mdl.SimCO(schedule=Miscalled())},
+        {"callbacks": [Miscalled()]},
+    ],
+    ids=["coder", "update rule", "optimizer", "schedule", "callback"],
+)
+def test_a_part_with_a_wrong_signature_is_named(parts, request):
+    role = request.node.callspec.id
+    with pytest.raises(mdl.errors.ComponentError, match=f"^The {role} .*Miscalled.*argument"):
+        learn(**parts)
+
+
+def test_a_callback_that_changes_the_dictionary_is_named():
+    def spoil(step):
+        step.dictionary[:] = 0
+
+    with pytest.raises(
+        mdl.errors.ComponentError, match=r"The callback .*spoil.* raised ValueError: .*read-only"
+    ):
+        learn(callbacks=[spoil])
+
+
+def test_none_is_no_callback():
+    with pytest.raises(TypeError, match="callbacks: None cannot be called"):
+        learn(callbacks=[None])
+
+
+def test_a_schedule_that_returns_nothing_is_named():
+    class Forgetful:
+        def subsets(self, n_atoms, rng=None):
+            [range(n_atoms)]
+
+    with pytest.raises(mdl.errors.ComponentError, match=r"Forgetful.* subsets returned None; it must yield"):
+        learn(update=mdl.SimCO(schedule=Forgetful()))
+
+
+@pytest.mark.parametrize("shape", ["d×m", "m", "None"])
+def test_a_gradient_of_the_wrong_shape_is_named_by_a_run(shape):
+    with pytest.raises(mdl.errors.ComponentError, match=r"^The regularizer Opaque.* gradient"):
+        learn(update=mdl.SimCO(regularizers=[Opaque(shape=shape)]))

@@ -90,19 +90,17 @@ def as_regularizer(given: Any) -> Any:
     return given
 
 
-def as_regularizers(given: Any) -> Sequence:
-    """A list or tuple of regularizers, the functions in it made regularizers; the same one if there are none.
+def as_regularizers(given: Any) -> tuple:
+    """A sequence of regularizers as a tuple, the functions in it made regularizers.
 
     Examples
     --------
     >>> as_regularizers([np.sum])
-    [regularizer(sum)]
+    (regularizer(sum),)
     """
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise TypeError(f"regularizers={given!r}: pass a list of them, if only of one.")
-    complete = [as_regularizer(one) for one in given]
-    same = all(a is b for a, b in zip(complete, given, strict=True))
-    return given if same else complete
+    return tuple(as_regularizer(one) for one in given)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
