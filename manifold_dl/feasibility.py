@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl.errors import naming
 from manifold_dl.manifolds import feasible_set
+from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.schedules import AllAtoms, sweep
 from manifold_dl.updates import SimCO
 
@@ -29,7 +31,23 @@ def onto_manifold(update: Any, dictionary: np.ndarray) -> np.ndarray:
     """
     D = dictionary.copy()
     for I in feasible_sets(update, *dictionary.shape) or ():
-        D[:, I] = feasible_set(update.manifold, len(D), len(I)).bring(D[:, I])
+        D[:, I] = _brought(feasible_set(update.manifold, len(D), len(I)), D[:, I])
+    return D
+
+
+def replaced_onto_manifold(update: Any, dictionary: np.ndarray, replaced: np.ndarray) -> np.ndarray:
+    """The dictionary with its replaced atoms on the manifold, also those that the schedule never names.
+
+    Where the manifold ties atoms together, their sets are brought onto it by the next update.
+    """
+    if not isinstance(update, SimCO) or len(replaced) == 0:
+        return dictionary
+    feasible = feasible_set(update.manifold, len(dictionary), 1)
+    if not feasible.separate_atoms:
+        return dictionary
+    D = dictionary.copy()
+    for i in replaced:
+        D[:, [i]] = _brought(feasible, D[:, [i]])
     return D
 
 
@@ -54,3 +72,8 @@ def feasible_sets(update: Any, m: int, n_atoms: int) -> list[np.ndarray] | None:
         return None
     largest = max(len(I) for I in sets)
     return np.split(np.arange(n_atoms), range(largest, n_atoms, largest))
+
+
+def _brought(feasible: FeasibleSet, atoms: np.ndarray) -> np.ndarray:
+    with naming(feasible.manifold, "manifold"):
+        return feasible.bring(atoms)

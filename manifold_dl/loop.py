@@ -21,12 +21,13 @@ from manifold_dl.blocks import using_threads
 from manifold_dl.callbacks import History, Step
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.errors import ComponentError, naming
+from manifold_dl.feasibility import replaced_onto_manifold
 from manifold_dl.objective import Counts, tally
 from manifold_dl.outcomes import run_replacement, run_update, wants_to_stop
 from manifold_dl.penalties import penalty_of
 from manifold_dl.refusals import each_warning_once
 from manifold_dl.result import Reason, Result, explained_fraction, squared_error
-from manifold_dl.starts import initial_dictionary
+from manifold_dl.starts import initial_dictionary, start_on_manifold
 from manifold_dl.storage import RunState, fingerprint, load_checkpoint
 from manifold_dl.updates import begin
 
@@ -118,6 +119,9 @@ class LearningRun:
             if state is not None:
                 self.history.restore(state.columns)
             self.last_loss = float(self.history.loss[-1]) if len(self.history) else None
+        if state is None:
+            self.dictionary = start_on_manifold(self.dictionary, settings.init, settings.update)
+            self.best = self.best._replace(dictionary=self.dictionary)
         # What changes in the course of a run is the run's own: the rule may be at work in another one, too.
         self.update = begin(settings.update, settings.max_iter, None if state is None else state.memory)
         self.start = time.perf_counter() - self.seconds
@@ -175,7 +179,8 @@ class LearningRun:
             self.best = Best(loss, fitted, self.codes)
         # New atoms need time to settle.
         if settings.replace is not None and iteration < settings.max_iter - max(1, settings.max_iter // 10):
-            self.dictionary, replaced = run_replacement(settings.replace, Y, fitted, self.codes)
+            D, replaced = run_replacement(settings.replace, Y, fitted, self.codes)
+            self.dictionary = replaced_onto_manifold(settings.update, D, replaced)
         ridge = self._ridge(iteration)
         is_calm = ridge == self.last_ridge and len(replaced) == 0 and self._has_stagnated(loss)
         self.stagnation, self.last_loss = self.stagnation + 1 if is_calm else 0, loss

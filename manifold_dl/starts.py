@@ -22,7 +22,11 @@ def feasible_start(signals, n_atoms, init, rng, update):
     >>> bool(feasible_start(Y, 6, "data", 0, SimCO(manifold=NonNegative)).min() > 0)
     True
     """
-    D = initial_dictionary(signals, n_atoms, init, rng)
+    return start_on_manifold(initial_dictionary(signals, n_atoms, init, rng), init, update)
+
+
+def start_on_manifold(D, init, update):
+    """The initial dictionary `D` made from `init`, brought onto the manifold of an update rule."""
     if not isinstance(init, str) and not has_unit_atoms(update, *D.shape):
         D = np.array(init, dtype=D.dtype)  # norms are the user's
     return onto_manifold(update, D)
