@@ -6,9 +6,9 @@ time of one run on one thread (compilation excluded). The table of the README is
 
     python benchmarks/recovery.py --first-seed 5000 --seeds 32
 
-Settings were chosen on the draws below 100. ``--lars`` adds scikit-learn's default solver, which takes most of
-the time; SPAMS takes part where it is installed. With ``--optimizers`` it is SimCO that competes, with several
-numbers of steps between two codings.
+Settings were chosen on the draws below 100. ``--lars`` adds scikit-learn's default solver, which takes most
+of the time; SPAMS takes part where it is installed. With ``--optimizers`` it is SimCO that competes, with
+several numbers of steps between two codings.
 """
 
 import argparse

@@ -232,7 +232,7 @@ def test_formulas_are_mended(tex, expected):
 
 
 def test_no_formula_has_a_horizontal_brace():
-    """Without a mathematical font browsers draw it as short as a letter, under the wrong part of the formula."""
+    """Without a mathematical font browsers draw it as short as a letter."""
     braces = load(ROOT / "docs" / "_extensions" / "mathml.py").BRACES
     sources = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "tutorials").rglob("*.py")]
     named = [

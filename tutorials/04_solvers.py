@@ -163,9 +163,9 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", 
 # minimum the quadratic model is right.
 #
 # **Against evaluations** the lead is gone. An iteration of the trust region hides several Hessian
-# products, one of L-BFGS about two evaluations: a value and a probe. And the two steepest descents, which looked
-# alike, are a factor of six apart: here one sees what golden section costs, about 17 probes a step
-# against two.
+# products, one of L-BFGS about two evaluations: a value and a probe. And the two steepest descents,
+# which looked alike, are a factor of six apart: here one sees what golden section costs, about 17
+# probes a step against two.
 #
 # **Against seconds** golden section comes back, at about twice the time of its sibling and not six
 # times. The others are close, and on your machine their order may be another one. For not all
@@ -280,9 +280,9 @@ for name, run in runs.items():
 #
 # The curvature of f along an atom is about twice the energy of its codes, :math:`2\|X_i\|^2`, which now
 # differs by a factor of nearly a hundred. A step that suits the strong atoms is a hundredth of what the
-# weak ones need, and steepest descent does not arrive. (The noise is what it was.) The problem offers a *preconditioner* that divides
-# the gradient of every atom by its energy. Conjugate gradients, L-BFGS and the trust region ask for it,
-# and hardly notice. Without it they pay, too.
+# weak ones need, and steepest descent does not arrive. (The noise is what it was.) The problem offers a
+# *preconditioner* that divides the gradient of every atom by its energy. Conjugate gradients, L-BFGS and
+# the trust region ask for it, and hardly notice. Without it they pay, too.
 
 weights = 10.0 ** (-np.arange(d) / d)
 Y_uneven = (D_true * weights) @ X_true + 0.03 * noise

@@ -2,7 +2,7 @@
 
 Docutils translates LaTeX to MathML; this extension makes Sphinx use it, and mends what browsers would draw
 otherwise than LaTeX does. A formula that docutils cannot read is a warning, and so ends the build; so is one
-with a horizontal brace, which browsers draw too short where no font with a table for mathematics is installed.
+with a horizontal brace, which browsers draw too short where no mathematical font is installed.
 """
 
 import xml.etree.ElementTree as ElementTree
