@@ -67,15 +67,15 @@ def stages(n, repeats):
         "KSVD()": KSVD(threads=1),
         "KSVD(method='power')": KSVD(method="power", threads=1),
         "MOD()": MOD(),
-        "SimCO, one step, GoldenSection": SimCO(one_step(GoldenSection()), mu=0.1, threads=1),
-        "SimCO, one step, GeodesicSearch": SimCO(one_step(GeodesicSearch()), mu=0.1, threads=1),
-        "SimCO(), the default": SimCO(mu=0.1, threads=1),
+        "SimCO, one step, GoldenSection": SimCO(one_step(GoldenSection()), mu=0.1, threads=1).begin(),
+        "SimCO, one step, GeodesicSearch": SimCO(one_step(GeodesicSearch()), mu=0.1, threads=1).begin(),
+        "SimCO(), the default": SimCO(mu=0.1, threads=1).begin(),
     }
     seconds = {name: [] for name in rules}
     for repeat in track(range(repeats + 1), description="one stage", console=console, transient=True):
         for name, rule in rules.items():
             start = time.process_time()
-            # The first repeat compiles; then the searchers begin at the steps of the stage before.
+            # The first repeat compiles; then searchers begin at the steps of the stage before, as in a loop.
             rule(Y, D, X) if rule is numpy_ksvd else rule(Y, D, X, iteration=repeat)
             seconds[name].append(time.process_time() - start)
     best = {name: min(times[1:]) for name, times in seconds.items()}
@@ -101,8 +101,8 @@ def small_stages(repeats):
         "KSVD()": KSVD(threads=1),
         "KSVD(method='power')": KSVD(method="power", threads=1),
         "MOD()": MOD(),
-        "SimCO, one step, GoldenSection": SimCO(one_step(GoldenSection()), mu=0.01, threads=1),
-        "SimCO(), the default": SimCO(mu=0.01, threads=1),
+        "SimCO, one step, GoldenSection": SimCO(one_step(GoldenSection()), mu=0.01, threads=1).begin(),
+        "SimCO(), the default": SimCO(mu=0.01, threads=1).begin(),
     }
     table = Table(title="One stage at 16×32, S = 4, one thread, milliseconds", title_justify="left")
     for column in ("rule", *(f"n = {n:,}" for n in sizes)):
