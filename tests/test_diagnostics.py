@@ -369,6 +369,11 @@ WRONG_MANIFOLDS = {
     "not orthogonal": bent("projection", lambda self, x, v: v - x * (v[:1] / x[:1])),
     "not positive": bent("inner_product", lambda self, x, a, b: -np.vdot(a, b)),
     "not symmetric": bent("inner_product", lambda self, x, a, b: np.vdot(a, np.roll(b, 1, axis=0))),
+    "a norm that is an array": bent("norm", lambda self, x, v: np.linalg.norm(v, axis=0)),
+    "raised KeyError: 'x'": bent("transport", lambda self, x, y, v: {}["x"]),
+    "a retraction that changes the point": bent(
+        "retraction", lambda self, x, v: np.divide(np.add(x, v, out=x), np.linalg.norm(x, axis=0), out=x)
+    ),
     "a norm that is not the root": bent("norm", lambda self, x, v: np.abs(v).sum()),
     "dist that is not symmetric": bent("dist", lambda self, x, y: abs(x[0, 0])),
     "a log that does not undo exp": bent("log", lambda self, x, y: 2 * manifolds.Spheres.log(self, x, y)),
@@ -455,6 +460,8 @@ def test_maps_that_a_manifold_does_not_have_are_listed():
 def test_what_cannot_be_checked_is_refused():
     with pytest.raises(TypeError, match="Spheres is a class; pass a manifold"):
         check_manifold(manifolds.Spheres)
+    with pytest.raises(TypeError, match=r"None: a subclass of .* is needed"):
+        check_manifold(None)
     with pytest.raises(ValueError, match="retraction_order=3"):
         check_manifold(SPHERES, retraction_order=3)
     with pytest.raises(TypeError, match="points of type list"):
@@ -490,6 +497,9 @@ WRONG_REGULARIZERS = {
     "the gradient is wrong: .* slope 1": Quartic(gradient_factor=4.1),
     "the Hessian is wrong: .* slope 2": Quartic(hessian_factor=12.1),
     "an array of shape": quartic(value=lambda self, D: D**4),
+    "a value that is 'x', not one real number": quartic(value=lambda self, D: "x"),
+    "raised KeyError: 'x' in its gradient": quartic(gradient=lambda self, D: {}["x"]),
+    "raised TypeError: .* in its hessian": quartic(hessian=lambda self, D: 12 * D**2),
     "a value that is None": quartic(value=lambda self, D: None),
     "is nan at the dictionary": quartic(value=lambda self, D: float("nan")),
     "a gradient of shape": quartic(gradient=lambda self, D: 4.0 * D.T**3),
@@ -752,7 +762,7 @@ WRONG_OPTIMIZERS = {
         spoil=lambda self, problem, start, point: point.T
     ),
     "not on .*its norms being 3 to 3": spoiled(spoil=lambda self, problem, start, point: 3 * point),
-    "returned numbers that are not finite": spoiled(spoil=lambda self, problem, start, point: np.nan * point),
+    "a point that is not finite": spoiled(spoil=lambda self, problem, start, point: np.nan * point),
     r"raised ZeroDivisionError: .*\(for one atom": spoiled(spoil=lambda self, problem, start, point: 1 / 0),
     "raised ValueError: .*four atoms": spoiled(
         spoil=lambda self, problem, start, point: point + (np.ones(3) if start.shape[1] > 1 else 0)

@@ -84,6 +84,7 @@ def test_bare_functions_add():
     ("given", "sentence"),
     [
         ([Coherence], r"Coherence is a class; a regularizer is an instance of it, Coherence\(\.\.\.\)"),
+        ([type("Half", (), {"value": 3})()], r"has value = 3; it must be a method, value\(dictionary\)"),
         ([0.1], r"0\.1 has no method value\(dictionary\), which makes a regularizer, and is no function"),
         (bare, "pass a list of them, if only of one"),
         (Coherence(0.1), "pass a list of them, if only of one"),

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 import pymanopt
+from pymanopt.manifolds.manifold import Manifold
 
 from manifold_dl.diagnostics.report import CheckFailed, Inspection, Report
-from manifold_dl.diagnostics.scene import ROUNDING, Scene
+from manifold_dl.diagnostics.scene import ROUNDING, Scene, slope_of
 from manifold_dl.diagnostics.taylor import check_gradient, check_hessian, is_right
 from manifold_dl.diagnostics.travel import random_point
 
 # An arccos keeps half of the digits only, and fewer for the shortest column of a step of 1e-4.
 _HALF_THE_DIGITS = 1e-5
-# Steps at which a remainder of order t³ is far above rounding, and t⁴ far below it.
-_STEPS = np.logspace(-3, -1, 9)
 
 
 def check_manifold(manifold: Any, rng: Any = 0, retraction_order: int | None = None) -> Report:
@@ -60,22 +59,26 @@ def check_manifold(manifold: Any, rng: Any = 0, retraction_order: int | None = N
     """
     if isinstance(manifold, type):
         raise TypeError(f"{manifold.__name__} is a class; pass a manifold, {manifold.__name__}(m, k).")
+    if not isinstance(manifold, Manifold):
+        raise TypeError(f"{manifold!r}: a subclass of pymanopt.manifolds.manifold.Manifold is needed.")
     if retraction_order not in (None, 1, 2):
         raise ValueError(f"retraction_order={retraction_order!r}: a retraction is of order 1 or 2.")
     inspection = Inspection(manifold)
-    scene = Scene(manifold, np.random.default_rng(rng))
+    with inspection.calling():
+        scene = Scene(manifold, np.random.default_rng(rng))
     if not isinstance(scene.x, np.ndarray):
         raise TypeError(
             f"{inspection.subject} has points of type {type(scene.x).__name__}; "
             "the axioms are measured on arrays."
         )
-    _check_projection(inspection, scene)
-    _check_metric(inspection, scene)
-    _check_moves(inspection, scene)
-    order = _check_retraction_order(inspection, scene, retraction_order)
-    _check_way_back(inspection, scene)
-    _check_transport(inspection, scene)
-    _check_derivatives(inspection, scene, order)
+    with inspection.calling():
+        _check_projection(inspection, scene)
+        _check_metric(inspection, scene)
+        _check_moves(inspection, scene)
+        order = _check_retraction_order(inspection, scene, retraction_order)
+        _check_way_back(inspection, scene)
+        _check_transport(inspection, scene)
+        _check_derivatives(inspection, scene, order)
     return inspection.report()
 
 
@@ -112,6 +115,9 @@ def _check_dimension(inspection, scene):
 def _check_metric(inspection, scene):
     x, u, v = scene.x, scene.u, scene.v
     inner, norm = scene.manifold.inner_product, scene.manifold.norm
+    numbers = np.ndim(inner(x, u, v)) == 0 and np.ndim(norm(x, u)) == 0
+    fault = "has an inner product or a norm that is an array, and not one number for the whole m×k matrix"
+    inspection.require(numbers, "the inner product and the norm are numbers", fault)
     symmetric = np.isclose(inner(x, u, v), inner(x, v, u), atol=ROUNDING)
     inspection.require(
         symmetric, "the inner product is symmetric", "has an inner product that is not symmetric"
@@ -133,6 +139,11 @@ def _check_moves(inspection, scene):
             inspection.skip("exp")
             continue
         move = getattr(scene.manifold, name)
+        given = x.copy(), 0.5 * v
+        move(*given)
+        unchanged = np.array_equal(given[0], x) and np.array_equal(given[1], 0.5 * v)
+        fault = f"has {_an(name)} that changes the point or the vector it is given"
+        inspection.require(unchanged, "moves leave their arguments alone", fault)
         inspection.require(
             np.allclose(move(x, 0 * v), x, atol=ROUNDING),
             f"{name} begins at the point",
@@ -144,7 +155,7 @@ def _check_moves(inspection, scene):
             f"has {_an(name)} that leaves the manifold",
         )
         velocity = scene.velocity(v)
-        slope = _slope(lambda t, move=move, velocity=velocity: move(x, t * v) - x - t * velocity)
+        slope = slope_of(lambda t, move=move, velocity=velocity: move(x, t * v) - x - t * velocity)
         inspection.require(
             is_right(slope, 2),
             f"{name} leaves in the direction given",
@@ -152,7 +163,7 @@ def _check_moves(inspection, scene):
             f"{slope:.2f}, where 2 is the least",
         )
     if scene.has_exp and scene.is_submanifold:
-        slope = _slope(lambda t: scene.project(scene.manifold.exp(x, t * v) - x - t * v))
+        slope = slope_of(lambda t: scene.project(scene.manifold.exp(x, t * v) - x - t * v))
         fault = (
             f"has an exp that is no geodesic: it accelerates along the manifold (slope {slope:.2f}, not 3)"
         )
@@ -170,9 +181,9 @@ def _check_retraction_order(inspection, scene, claimed):
     # the representative. Geodesics of a submanifold do not accelerate: a straight line can stand for them.
     if scene.has_exp:
         part = scene.project if scene.speaks_ambient else lambda difference: difference
-        slope = _slope(lambda t: part(manifold.retraction(x, t * v) - manifold.exp(x, t * v)))
+        slope = slope_of(lambda t: part(manifold.retraction(x, t * v) - manifold.exp(x, t * v)))
     elif scene.is_submanifold:
-        slope = _slope(lambda t: scene.project(manifold.retraction(x, t * v) - x - t * v))
+        slope = slope_of(lambda t: scene.project(manifold.retraction(x, t * v) - x - t * v))
     else:
         inspection.skip(f"{fact} (there is no exp to compare it with)")
         return claimed or 1
@@ -274,15 +285,6 @@ def _check_derivatives(inspection, scene, retraction_order):
         fault = str(error).rstrip(".")
         fault = f"does not turn Euclidean derivatives into Riemannian ones: {fault[0].lower()}{fault[1:]}"
         inspection.require(False, fact, fault)
-
-
-def _slope(difference):
-    """The slope of ‖difference(t)‖ on logarithmic axes; infinite where nothing but rounding is left."""
-    sizes = np.array([np.linalg.norm(difference(t)) for t in _STEPS])
-    visible = sizes > 1e-13
-    if visible.sum() < 3:
-        return np.inf
-    return np.polyfit(np.log(_STEPS[visible]), np.log(sizes[visible]), 1)[0]
 
 
 def _exists(method, *arguments):

@@ -92,10 +92,9 @@ def _check_value(inspection, regularizer, D, drawn):
     before = D.copy()
     m, d = D.shape
     advice = f"; checked at {m}×{d}: pass m= and n_atoms= if it is made for another size" if drawn else ""
-    value = _call(inspection, lambda: _raw_value(regularizer, D), f"{{}} in its value{advice}")
-    scalar = value is not None and np.ndim(value) == 0 and np.isrealobj(value)
-    found = "None" if value is None else f"an array of shape {np.shape(value)}"
-    found = repr(value) if isinstance(value, str) else found
+    value = _call(inspection, lambda: _raw_value(regularizer, D), "{} in its value", advice)
+    scalar = np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiub"
+    found = f"an array of shape {np.shape(value)}" if np.ndim(value) else repr(value)
     inspection.require(scalar, "the value is one number", f"has a value that is {found}, not one real number")
     inspection.require(
         math.isfinite(value),
@@ -250,14 +249,18 @@ def _check_shared_work(inspection, regularizer, D, U, gradient, hessian):
         inspection.require(close, "at(dictionary) gives the same numbers", fault)
 
 
-def _call(inspection, function, fault):
-    """The result of a call of the user's; an exception becomes a fault, said with its type and message."""
+def _call(inspection, function, fault, advice=""):
+    """The result of a call of the user's; an exception becomes a fault, said with its type and message.
+
+    The advice is for errors that come from a dictionary of another size than expected.
+    """
     try:
         return function()
     except Exception as error:
         said = str(error).rstrip(".")
         found = said if fault.startswith("has no") else f"raised {type(error).__name__}: {said}"
-        inspection.fail(fault.format(found), cause=error)
+        advice = advice if isinstance(error, ValueError | IndexError) else ""
+        inspection.fail(fault.format(found) + advice, cause=error)
 
 
 def _unit(array):

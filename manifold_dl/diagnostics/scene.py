@@ -1,5 +1,6 @@
 """Random points and directions of a manifold, and the nature of its vectors, for `check_manifold`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from manifold_dl.diagnostics.travel import has_exp, random_direction, random_poi
 
 # Rounding of sums of some hundred products, with room for the condition of a random point.
 ROUNDING = 1e-9
+# Steps at which a remainder of order t³ is far above rounding, and t⁴ far below it.
+_STEPS = np.logspace(-3, -1, 9)
 
 
 class Scene:
@@ -59,3 +62,12 @@ class Scene:
             [np.real(np.vdot(a, b)) for a, b in pairs],
             atol=ROUNDING,
         )
+
+
+def slope_of(difference: Callable[[float], np.ndarray]) -> float:
+    """The slope of ‖difference(t)‖ on logarithmic axes; infinite where nothing but rounding is left."""
+    sizes = np.array([np.linalg.norm(difference(t)) for t in _STEPS])
+    visible = sizes > 1e-13
+    if visible.sum() < 3:
+        return np.inf
+    return np.polyfit(np.log(_STEPS[visible]), np.log(sizes[visible]), 1)[0]

@@ -5,10 +5,11 @@ one, and for the others set the global one for the length of a call and put it b
 """
 
 import inspect
-from contextlib import contextmanager
 
 import numpy as np
 from pymanopt.manifolds.manifold import RetrAsExpMixin
+
+from manifold_dl.manifolds.randomness import global_generator
 
 
 def random_point(manifold, rng):
@@ -57,14 +58,3 @@ def _draw(draw, rng, *arguments):
         return draw(*arguments, rng=seed)
     with global_generator(seed):
         return draw(*arguments)
-
-
-@contextmanager
-def global_generator(seed):
-    """NumPy's global generator with a seed of its own for the length of a block, and as it was afterwards."""
-    state = np.random.get_state()  # noqa: NPY002 - Pymanopt reads the global state
-    np.random.seed(seed)  # noqa: NPY002
-    try:
-        yield
-    finally:
-        np.random.set_state(state)  # noqa: NPY002

@@ -82,6 +82,9 @@ def as_regularizer(given: Any) -> Any:
                 f"{given!r} has no method value(dictionary), which makes a regularizer, and is no function."
             )
         given = Function(given)
+    if not callable(given.value):
+        found = repr(given.value)
+        raise TypeError(f"{given!r} has value = {found}; it must be a method, value(dictionary).")
     if isinstance(given, Function) and given.missing:
         names = ", ".join(f"{name}=..." for name in given.missing)
         raise TypeError(

@@ -69,7 +69,8 @@ class Tape:
             ) from error
 
     def _number(self, penalty):
-        if penalty is None or np.ndim(penalty) != 0 or np.iscomplexobj(penalty):
+        number = np.ndim(penalty) == 0 and np.asarray(penalty).dtype.kind in "fiub"
+        if not number:
             found = f"an array of shape {np.shape(penalty)}" if np.ndim(penalty) else repr(penalty)
             raise TypeError(f"{self.name} returned {found}; a penalty is one real number.")
         return float(penalty)
