@@ -19,9 +19,9 @@ class RidgeSchedule(Protocol):
 
     ``schedule(iteration)`` is the ridge of that iteration, counted from 0. The method `bind` is optional:
     ``schedule.bind(max_iter)`` returns the schedule for a loop of `max_iter` iterations (or a number, or a
-    sequence with a ridge for every iteration). Where there is no loop (a single update, or a stream without
-    an end) nobody calls `bind`, and the schedule itself is asked: it should then give the value that it ends
-    with.
+    sequence with a ridge for every iteration). In a single update, outside of a loop, nobody calls `bind`,
+    and the schedule itself is asked: it should then give the value that it ends with. A stream, which has no
+    length, binds it to its first 50 batches (`streaming.absorb`).
 
     Examples
     --------

@@ -25,7 +25,7 @@ from manifold_dl.learn import learn_dictionary
 from manifold_dl.refusals import require_sound_indices, require_unmasked
 from manifold_dl.result import Reason, explained_fraction
 from manifold_dl.starts import feasible_start
-from manifold_dl.streaming import Evidence, absorb
+from manifold_dl.streaming import SCHEDULED_BATCHES, Evidence, absorb
 from manifold_dl.updates import SimCO
 
 FLOATS = (np.float64, np.float32)
@@ -141,6 +141,8 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         (`streaming.absorb` has the formula and the measurements behind it). It goes on from where `fit`, or
         the last batch, ended; the first batch also provides the start. `history_` gets the loss of the batch
         before the dictionary saw it. `callbacks`, `max_iter` and `tol` play no role, and no atom is replaced.
+        A schedule of μ is bound to 50 batches, so the default has a ridge in the first 30; after `fit` it
+        goes on from where that ended.
         Unit atoms move one by one along great circles; where a manifold ties atoms to each other, as Stiefel
         does, they move together and are brought onto it again.
         """
@@ -239,6 +241,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
             warnings.warn(str(result.reason), stacklevel=3)
         energy = np.asarray(result.codes.multiply(result.codes).sum(axis=1), dtype=float).ravel()
         self._rng, self._evidence = rng, Evidence(energy, signals.shape[1])
+        self._scheduled_iterations = self.max_iter  # a ridge that has ended does not come back with a batch
         self.history_, self.reason_, self.n_iter_ = result.history, result.reason, result.n_iter
         self._remember(result.dictionary)
         self._explained = result.explained
@@ -250,11 +253,9 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if first:
             self._rng = _generator(self.random_state)
             dictionary = feasible_start(signals, *self._start(len(signals)), self._rng, self._update())
-            self._evidence, self.history_, self.n_iter_ = (
-                Evidence(np.zeros(dictionary.shape[1])),
-                History(),
-                0,
-            )
+            self._evidence = Evidence(np.zeros(dictionary.shape[1]))
+            self._scheduled_iterations = SCHEDULED_BATCHES
+            self.history_, self.n_iter_ = History(), 0
         else:
             dictionary = self.components_.T
         with self._threads():
@@ -265,6 +266,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
                 self._coder(dictionary.shape),
                 self._update(),
                 iteration=self.n_iter_,
+                max_iter=self._scheduled_iterations,
                 rng=self._rng,
             )
         before = self.history_.seconds[-1] if len(self.history_) else 0.0

@@ -126,7 +126,7 @@ class SimCO:
         check_ridge(self.mu)
 
     def begin(self, max_iter: int | None = None, memory: dict[str, float | None] | None = None) -> SimCORun:
-        """The rule for one run of `max_iter` iterations, None where the end is not known.
+        """The rule for one run of `max_iter` iterations, None for a single update.
 
         The run owns a copy of the optimizer, the step lengths of its line searcher and the schedule of μ,
         bound to the number of iterations: two runs never share anything that changes. `memory` is that of

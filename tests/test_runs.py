@@ -1,0 +1,382 @@
+"""A run owns what changes in it: rules and optimizers are values, and loops bind schedules of μ."""
+
+import threading
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from pymanopt.optimizers import ConjugateGradient, NelderMead, ParticleSwarm, SteepestDescent, TrustRegions
+from typer.testing import CliRunner
+
+from manifold_dl import (
+    LBFGS,
+    OMP,
+    Checkpoint,
+    ComponentError,
+    GeodesicSearch,
+    GoldenSection,
+    ManifoldDictionaryLearning,
+    SimCO,
+    datasets,
+    learn_dictionary,
+    load,
+)
+from manifold_dl.annealing import Sawtooth, TwoStep
+from manifold_dl.cli import app
+from manifold_dl.optimizers import OptimizerRun
+from manifold_dl.schedules import Blocks, OneAtATime
+from manifold_dl.streaming import SCHEDULED_BATCHES, Evidence, absorb
+from manifold_dl.updates import begin
+
+CODER = OMP(sparsity=2)
+Y = datasets.synthetic(8, 12, 80, sparsity=2, snr_db=20, rng=0).signals
+START = Y[:, :12] / np.linalg.norm(Y[:, :12], axis=0)
+CODES = CODER.encode(Y, START)
+
+OPTIMIZERS = {
+    "default": lambda: None,
+    "golden section": lambda: SteepestDescent(line_searcher=GoldenSection(), max_iterations=2),
+    "conjugate gradients": lambda: ConjugateGradient(line_searcher=GeodesicSearch(), max_iterations=3),
+    "back-tracking": lambda: SteepestDescent(max_iterations=3),
+    "adaptive": lambda: ConjugateGradient(max_iterations=3),
+    "trust region": lambda: TrustRegions(max_iterations=2),
+    "L-BFGS": lambda: LBFGS(max_iterations=3),
+}
+every_optimizer = pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS.keys())
+
+
+def learned(signals, **settings):
+    return learn_dictionary(signals, 12, coder=CODER, rng=0, threads=1, **settings).dictionary
+
+
+class TestOwnership:
+    @every_optimizer
+    def test_two_threads_share_a_rule_and_get_the_bits_of_one_after_the_other(self, optimizer):
+        both = [datasets.synthetic(8, 12, 600, sparsity=2, rng=seed).signals for seed in (0, 9)]
+        rule, found, together = SimCO(optimizer(), mu=0.1), {}, threading.Barrier(2)
+
+        def learn(i):
+            together.wait()
+            found[i] = learned(both[i], update=rule, max_iter=6, tol=0)
+
+        alone = [learned(signals, update=rule, max_iter=6, tol=0) for signals in both]
+        threads = [threading.Thread(target=learn, args=(i,)) for i in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for i in (0, 1):
+            np.testing.assert_array_equal(found[i], alone[i])
+
+    @every_optimizer
+    @pytest.mark.parametrize("schedule", [None, Blocks(5), OneAtATime()], ids=repr)
+    def test_a_second_run_with_the_same_rule_is_the_first_again(self, optimizer, schedule):
+        rule = SimCO(optimizer(), mu=0.1)
+        rule = rule if schedule is None else replace(rule, schedule=schedule)
+        np.testing.assert_array_equal(*(learned(Y, update=rule, max_iter=3) for _ in range(2)))
+
+    @pytest.mark.parametrize(
+        "optimizer",
+        [make() for name, make in OPTIMIZERS.items() if name != "default"]
+        + [NelderMead(max_iterations=2), ParticleSwarm(max_iterations=2)],
+        ids=lambda optimizer: type(optimizer).__name__,
+    )
+    def test_the_users_optimizer_is_left_as_it_was(self, optimizer):
+        before = vars(optimizer).copy()
+        searcher = getattr(optimizer, "_line_searcher", None)
+        state = dict(vars(searcher)) if searcher else {}
+        SimCO(optimizer, schedule=Blocks(6))(Y, START, CODES, rng=0)
+        learned(Y, update=SimCO(optimizer), max_iter=2)
+        assert vars(optimizer) == before and before["_verbosity"] == 2
+        assert (dict(vars(searcher)) if searcher else {}) == state
+
+    def test_an_optimizer_that_has_been_used_elsewhere_brings_nothing_along(self):
+        fresh, used = (SteepestDescent(line_searcher=GeodesicSearch(), max_iterations=2) for _ in range(2))
+        problem_of_another = learned(Y, update=SimCO(fresh), max_iter=2)
+        used.line_searcher = GeodesicSearch()
+        used.line_searcher._memory = 1e-3  # as an earlier run of the user's would leave it
+        np.testing.assert_array_equal(learned(Y, update=SimCO(used), max_iter=2), problem_of_another)
+
+    def test_restarts_do_not_share_their_steps(self):
+        # From a given dictionary every restart of a rule without randomness is the same run.
+        rule = SimCO(mu=0.1)
+        once = learned(Y, update=rule, init=START, replace=None, max_iter=4)
+        again = learned(Y, update=rule, init=START, replace=None, max_iter=4, restarts=3)
+        np.testing.assert_array_equal(once, again)
+
+    def test_limits_that_a_population_method_sets_for_one_block_do_not_hold_for_another(self):
+        # Pymanopt's particle swarm keeps the population and the limits of its first problem.
+        seen = []
+
+        class Swarm(ParticleSwarm):
+            def run(self, problem, *, initial_point=None):
+                seen.append((problem.manifold.dim, len(initial_point)))
+                return super().run(problem, initial_point=initial_point)
+
+        SimCO(Swarm(max_iterations=1), schedule=[[0], [1, 2, 3]], mu=0.1)(Y[:2], START[:2], CODES, rng=0)
+        assert seen == [(1, 10), (3, 30)]  # ten particles a dimension
+
+    def test_an_optimizer_that_cannot_be_copied_is_named(self):
+        class Locked(SteepestDescent):
+            def __init__(self):
+                super().__init__()
+                self.lock = threading.Lock()
+
+        with pytest.raises(ComponentError, match=r"optimizer .*Locked.* cannot be copied.*__deepcopy__"):
+            SimCO(Locked())(Y, START, CODES)
+
+    @every_optimizer
+    def test_a_resumed_run_has_the_bits_of_one_without_a_break(self, optimizer, tmp_path):
+        rule, path = SimCO(optimizer()), tmp_path / "run.npz"
+
+        def stop(step):
+            return step.iteration == 2
+
+        whole = learned(Y, update=rule, max_iter=6, tol=0)
+        learned(Y, update=rule, max_iter=6, tol=0, callbacks=[Checkpoint(path, every=1), stop])
+        np.testing.assert_array_equal(learned(Y, update=rule, max_iter=6, tol=0, resume=path), whole)
+
+    def test_a_rule_of_the_users_may_begin_a_run_of_its_own(self, tmp_path):
+        @dataclass
+        class Counting:
+            rule: SimCO
+            max_iter: int
+            calls: int
+
+            def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
+                self.calls += 1
+                return self.rule(signals, dictionary, codes)
+
+            @property
+            def memory(self):
+                return {"calls": self.calls}
+
+        @dataclass(frozen=True)
+        class Rule:
+            begun: list
+
+            def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
+                raise AssertionError("a loop calls the run, not the rule")
+
+            def begin(self, max_iter, memory):
+                self.begun.append(Counting(SimCO(mu=0.1), max_iter, int(memory.get("calls", 0))))
+                return self.begun[-1]
+
+        rule, path = Rule([]), tmp_path / "run.npz"
+        learned(Y, update=rule, max_iter=3, tol=0, restarts=2)
+        assert [(run.max_iter, run.calls) for run in rule.begun] == [(3, 3), (3, 3)]
+        learned(Y, update=rule, max_iter=3, callbacks=[Checkpoint(path, every=1), lambda step: True])
+        learned(Y, update=rule, max_iter=3, tol=0, resume=path)
+        assert rule.begun[-1].calls == 3
+
+
+class TestFaultsOfOptimizers:
+    class Dividing(SteepestDescent):
+        def run(self, problem, **options):
+            return 1 / 0
+
+    def test_a_division_by_zero_of_the_users_is_not_swallowed(self):
+        with pytest.raises(
+            ComponentError, match=r"optimizer .*Dividing.* raised ZeroDivisionError"
+        ) as caught:
+            SimCO(self.Dividing())(Y, START, CODES)
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+    @pytest.mark.parametrize("threshold", [0, 1e-6])
+    @pytest.mark.parametrize("optimizer_type", [SteepestDescent, ConjugateGradient])
+    @pytest.mark.parametrize("schedule", [None, [[0], [1]]], ids=["all", "one by one"])
+    def test_pymanopt_at_a_gradient_of_zero_stays_there(self, optimizer_type, schedule, threshold):
+        # Two orthogonal atoms that fit their signals exactly: the residual, and the gradient, are zero.
+        D, X = np.eye(3)[:, :2], np.array([[1.0, 0.0, 2.0], [0.0, 4.0, 0.0]])
+        rule = SimCO(optimizer_type(min_gradient_norm=threshold), schedule=schedule or [[0, 1]])
+        D_new, X_new = rule(D @ X, D, X)
+        np.testing.assert_array_equal(D_new, D)
+        np.testing.assert_array_equal(X_new.toarray(), X)
+
+    @pytest.mark.parametrize("optimizer_type", [SteepestDescent, ConjugateGradient])
+    def test_a_gradient_that_becomes_zero_on_the_way_keeps_what_was_gained(self, optimizer_type):
+        class OneStep:
+            """Goes to the first axis, where the only signal is fitted exactly."""
+
+            def search(self, objective, manifold, x, d, f0, df0):
+                return 1.0, np.eye(2)[:, :1]
+
+        optimizer = optimizer_type(line_searcher=OneStep(), min_gradient_norm=0)
+        D, _ = SimCO(optimizer)(np.array([[2.0], [0.0]]), np.array([[0.6], [0.8]]), np.array([[1.0]]))
+        np.testing.assert_array_equal(D, np.eye(2)[:, :1])
+
+    def test_a_searcher_of_the_users_may_take_its_step_along(self):
+        class Remembering(GeodesicSearch):
+            pass
+
+        @dataclass
+        class Forgetting:
+            """A searcher that does not say that its memory may travel."""
+
+            first: list
+
+            def search(self, objective, manifold, x, d, f0, df0):
+                if not hasattr(self, "_last"):
+                    self.first.append(None)
+                self._last = 1.0
+                return GeodesicSearch().search(objective, manifold, x, d, f0, df0)
+
+            def __deepcopy__(self, memo):
+                return Forgetting(self.first)
+
+        kept = OptimizerRun(SteepestDescent(line_searcher=Remembering(), max_iterations=2))
+        assert begin_on_all(kept).memory.keys() == {"_memory"}
+        first = []
+        rule = SimCO(
+            SteepestDescent(line_searcher=Forgetting(first), max_iterations=3), schedule=[[0, 1], [2], [3]]
+        )
+        rule(Y, START, CODES)
+        assert len(first) == 3  # once for every problem
+
+
+def begin_on_all(run):
+    from manifold_dl.update_runs import SimCORun
+
+    SimCORun(SimCO(mu=0.1), run)(Y, START, CODES)
+    return run
+
+
+@dataclass(frozen=True)
+class Falling:
+    """A schedule of the user's: half of the iterations with a ridge, which `bind` says how many."""
+
+    bound_to: tuple = ()
+
+    def __call__(self, iteration):
+        return 0.05
+
+    def bind(self, max_iter):
+        return [0.3] * (max_iter // 2) + [0.05]
+
+
+class TestSchedulesOfTheRidge:
+    def test_update_none_is_the_default_rule(self):
+        for max_iter in (1, 4, 7):
+            np.testing.assert_array_equal(
+                learned(Y, max_iter=max_iter), learned(Y, update=SimCO(), max_iter=max_iter)
+            )
+
+    @pytest.mark.parametrize("max_iter", [1, 5, 10, 30, 50, 200])
+    def test_two_steps_are_three_fifths_and_the_rest(self, max_iter):
+        run, with_ridge = begin(SimCO(), max_iter), 3 * max_iter // 5
+        assert [run.mu_at(t) for t in range(max_iter)] == [0.2] * with_ridge + [0.0] * (max_iter - with_ridge)
+
+    @pytest.mark.parametrize(
+        ("max_iter", "warm"),
+        [(5, False), (10, False), (30, False), (50, False), (200, False), (5, True), (30, True)],
+    )
+    def test_function_and_estimator_give_the_same_bits(self, max_iter, warm):
+        init = START if warm else "data"
+        result = learn_dictionary(Y, 12, coder=CODER, max_iter=max_iter, rng=3, init=init)
+        model = ManifoldDictionaryLearning(
+            12, coder=CODER, max_iter=max_iter, random_state=3, init=START.T if warm else "data"
+        ).fit(Y.T)
+        np.testing.assert_array_equal(model.components_.T, result.dictionary)
+        np.testing.assert_array_equal(model.history_.loss, result.history.loss)
+
+    @pytest.mark.parametrize("max_iter", [5, 10, 30, 50, 200])
+    def test_the_command_line_gives_the_bits_of_the_function(self, max_iter, tmp_path):
+        data, out = tmp_path / "signals.npy", tmp_path / "result.npz"
+        np.save(data, np.ascontiguousarray(Y.T))
+        options = [
+            "--atoms",
+            "12",
+            "--sparsity",
+            "2",
+            "--iterations",
+            str(max_iter),
+            "--seed",
+            "3",
+            "--quiet",
+        ]
+        outcome = CliRunner().invoke(app, ["learn", str(data), *options, "--out", str(out)])
+        assert outcome.exit_code == 0, outcome.output
+        result = learn_dictionary(Y, 12, coder=CODER, max_iter=max_iter, rng=3)
+        np.testing.assert_array_equal(load(out).dictionary, result.dictionary)
+
+    def test_a_loop_binds_a_schedule_of_the_users(self):
+        run = begin(SimCO(mu=Falling()), 4)
+        assert [run.mu_at(t) for t in range(5)] == [0.3, 0.3, 0.05, 0.05, 0.05]
+        assert SimCO(mu=Falling()).mu_at(0) == 0.05
+        bound = SimCO(mu=[0.3, 0.3, 0.05])
+        np.testing.assert_array_equal(
+            learned(Y, update=SimCO(mu=Falling()), max_iter=4), learned(Y, update=bound, max_iter=4)
+        )
+
+    def test_functions_and_teeth_count_iterations_whatever_the_length(self):
+        for mu in (Sawtooth(0.4, 0.1, period=3, until=5), lambda t: 0.1 / (1 + t)):
+            assert [begin(SimCO(mu=mu), 20).mu_at(t) for t in range(4)] == [mu(t) for t in range(4)]
+            assert SimCO(mu=mu).mu_at(None) == mu(0)
+
+    def test_a_length_of_its_own_is_kept(self):
+        assert TwoStep(max_iter=10).bind(50)(5) == 0.2 and TwoStep(max_iter=10).bind(50)(6) == 0.0
+        assert TwoStep(ridge=0.3, share=0.5).bind(4)(1) == 0.3
+
+    @pytest.mark.parametrize(
+        ("mu", "error", "sentence"),
+        [
+            (lambda: TwoStep, TypeError, "pass an object, such as TwoStep"),
+            (lambda: None, TypeError, "mu=None: the ridge is one number"),
+            (lambda: TwoStep(share=1.5), ValueError, "share=1.5: a share of the iterations"),
+            (lambda: TwoStep(ridge=-1), ValueError, "the ridge must be finite and not negative"),
+        ],
+    )
+    def test_bad_ones_are_refused(self, mu, error, sentence):
+        with pytest.raises(error, match=sentence):
+            SimCO(mu=mu())
+
+    def test_a_schedule_that_fails_is_named(self):
+        def broken(iteration):
+            raise KeyError(iteration)
+
+        with pytest.raises(ComponentError, match=r"schedule of mu .* raised KeyError: 0"):
+            SimCO(mu=broken)(Y, START, CODES)
+
+    def test_a_warm_start_ends_about_where_it_began_or_below(self):
+        # The ridge lets the atoms go for three fifths of the iterations and brings them back. What is left is
+        # OMP, whose codes need not be better for a better dictionary: over 12 draws and 2 to 30 iterations
+        # the most was 2.5 % above the start (with mu = 0, too), and the mean was always below it.
+        ratios = []
+        for seed in range(4):
+            signals = datasets.synthetic(16, 32, 500, sparsity=4, snr_db=20, rng=seed).signals
+            first = learn_dictionary(signals, 32, coder=OMP(sparsity=4), max_iter=20, rng=seed)
+            for max_iter in (5, 10):
+                second = learn_dictionary(
+                    signals, 32, coder=OMP(sparsity=4), max_iter=max_iter, init=first.dictionary, rng=seed
+                )
+                errors = [np.sum((signals - r.dictionary @ r.codes) ** 2) for r in (second, first)]
+                ratios.append(errors[0] / errors[1])
+        assert np.mean(ratios) < 1 and max(ratios) < 1.05
+
+
+class TestStreams:
+    def test_a_schedule_is_bound_to_the_first_batches(self):
+        for batch, mu in ((0, 0.2), (29, 0.2), (30, 0.0), (SCHEDULED_BATCHES + 7, 0.0)):
+            one, other = (
+                absorb(Y, START, Evidence(np.zeros(12)), CODER, SimCO(mu=ridge), iteration=batch)[0]
+                for ridge in (TwoStep(), mu)
+            )
+            np.testing.assert_array_equal(one, other)
+
+    def test_after_fit_the_ridge_does_not_come_back(self):
+        one, other = (
+            ManifoldDictionaryLearning(12, coder=CODER, max_iter=5, random_state=0).fit(Y.T) for _ in range(2)
+        )
+        other.update = SimCO(mu=0.0)
+        for model in (one, other):
+            model.partial_fit(Y[:, :40].T)
+        np.testing.assert_array_equal(one.components_, other.components_)
+
+    def test_a_rule_in_a_stream_stays_as_it_was(self):
+        rule, ends = SimCO(mu=0.1), []
+        for _ in range(2):
+            D, evidence = START, Evidence(np.zeros(12))
+            for t in range(3):
+                D, evidence, _ = absorb(Y[:, 20 * t : 20 * t + 20], D, evidence, CODER, rule, iteration=t)
+            ends.append(D)
+        np.testing.assert_array_equal(*ends)
