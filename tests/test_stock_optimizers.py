@@ -83,14 +83,9 @@ def test_in_the_loop_they_learn_what_golden_section_learns_on_sixteen_draws():
 
 @pytest.mark.parametrize("optimizer_type", [pytest.param(NelderMead, marks=pytest.mark.slow), ParticleSwarm])
 def test_methods_without_gradients_come_near_the_minimum_of_a_single_atom(optimizer_type):
-    before = np.random.get_state()  # noqa: NPY002
-    np.random.seed(0)  # noqa: NPY002 - Pymanopt's particle swarm draws from NumPy's global generator
-    try:
-        _, X, Y = datasets.synthetic(6, 9, 60, sparsity=2, snr_db=20, rng=0)
-        D = Spheres(6, 9).random_point(rng=1)
-        ended = SimCO(optimizer_type(), schedule=[[3]], mu=0.0)(Y, D, X, rng=0)
-    finally:
-        np.random.set_state(before)  # noqa: NPY002
+    _, X, Y = datasets.synthetic(6, 9, 60, sparsity=2, snr_db=20, rng=0)
+    D = Spheres(6, 9).random_point(rng=1)
+    ended = SimCO(optimizer_type(), schedule=[[3]], mu=0.0)(Y, D, X, rng=0)
     start, minimum = error(Y, D, X), error(Y, *KSVD(schedule=[[3]])(Y, D, X))
     # At most about 1 % above it, as SimCO's notes say.
     assert minimum <= error(Y, *ended) < 1.02 * minimum < start
