@@ -284,9 +284,9 @@ for ax, (optimizer, runs) in zip(axes, records.items(), strict=True):
 #   take far fewer steps than steepest descent, and with an accurate search fewer than with Armijo's.
 #
 # An evaluation is not always an evaluation: golden section and the derivative search probe the cheap
-# :math:`\varphi`, Armijo the whole :math:`f`. On large problems a probe costs about a sixth of a value with
-# its gradient (``benchmarks/update.py`` measures it), on a small one like this it is hardly cheaper than a
-# value.
+# :math:`\varphi`, Armijo the whole :math:`f`. Within a search one more probe costs about a sixth of a value
+# with its gradient (``benchmarks/update.py`` measures it). On a small problem like this one that holds only
+# because the whole search is compiled: asked for one by one, probes are hardly cheaper than a value.
 
 # %%
 # Exercise
