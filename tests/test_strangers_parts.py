@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import autograd.numpy as anp
 import numpy as np
 import pytest
+from pymanopt.optimizers import ConjugateGradient, SteepestDescent
 
 import manifold_dl as mdl
 from manifold_dl import plugins, regularizers
@@ -352,3 +353,38 @@ def test_a_schedule_that_returns_nothing_is_named():
 def test_a_gradient_of_the_wrong_shape_is_named_by_a_run(shape):
     with pytest.raises(mdl.errors.ComponentError, match=r"^The regularizer Opaque.* gradient"):
         learn(update=mdl.SimCO(regularizers=[Opaque(shape=shape)]))
+
+
+class Halving:
+    """A line searcher that returns what `answer` makes of a right pair."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def search(self, objective, manifold, x, d, f0, df0):
+        length, t = manifold.norm(x, d), 1.0
+        while objective(manifold.retraction(x, t * d)) > f0 and t > 1e-9:
+            t /= 2
+        return self.answer((t * length, manifold.retraction(x, t * d)))
+
+
+@pytest.mark.parametrize("optimizer", [SteepestDescent, ConjugateGradient, mdl.LBFGS])
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (lambda pair: pair[::-1], "an array of shape"),
+        (lambda pair: pair[1], "an array of shape"),
+        (lambda pair: None, "None"),
+        (lambda pair: (*pair, 1), "a tuple"),
+    ],
+    ids=["exchanged", "point", "nothing", "three"],
+)
+def test_a_line_searcher_that_returns_no_pair_is_named(optimizer, answer, found):
+    update = mdl.SimCO(optimizer(line_searcher=Halving(answer), max_iterations=3))
+    with pytest.raises(
+        mdl.errors.ComponentError, match=f"^The line searcher .*Halving.* returned {found}"
+    ) as caught:
+        learn(update=update)
+    assert "a pair (step size, new point) is expected" in str(caught.value)
+    right = mdl.SimCO(optimizer(line_searcher=Halving(lambda pair: pair), max_iterations=3))
+    assert learn(update=right).history.improved.all()

@@ -12,6 +12,7 @@ import numpy as np
 from pymanopt.manifolds.manifold import RetrAsExpMixin
 
 from manifold_dl.errors import ComponentError, is_users, naming
+from manifold_dl.optimizers.returned import described
 
 # Short against the curvature of any manifold of unit atoms, and far above rounding.
 _STEP = 1e-3
@@ -75,11 +76,13 @@ def _require_search(
             problem.cost, problem.manifold, start, -gradient, problem.cost(start), -(length**2)
         )
     if not (isinstance(answer, tuple | list) and len(answer) == 2):
-        fault = f"returned {answer!r}, where a pair (step size, new point) is expected"
+        fault = f"returned {described(answer)}, where a pair (step size, new point) is expected"
         raise ComponentError(searcher, "line searcher", fault)
     step, point = answer
     if not np.isscalar(step) or not np.isfinite(step):
-        raise ComponentError(searcher, "line searcher", f"returned {step!r} as the length of its step")
+        found = step if np.isscalar(step) else described(step)
+        fault = f"returned {found} as the length of its step, where a pair (step size, new point) is expected"
+        raise ComponentError(searcher, "line searcher", fault)
     point = np.asarray(point)
     if point.shape != start.shape or not np.isfinite(point).all():
         fault = f"returned a point of shape {point.shape}" if point.shape != start.shape else "returned NaN"

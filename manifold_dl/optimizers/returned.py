@@ -22,7 +22,7 @@ def returned_point(optimizer: Any, result: Any, problem: Any, start: np.ndarray)
         raise ComponentError(
             optimizer,
             "optimizer",
-            f"returned {_described(result)} instead of an object with the attribute point, such as "
+            f"returned {described(result)} instead of an object with the attribute point, such as "
             "pymanopt.optimizers.optimizer.OptimizerResult",
         )
     point = np.asarray(result.point)
@@ -30,7 +30,7 @@ def returned_point(optimizer: Any, result: Any, problem: Any, start: np.ndarray)
         raise ComponentError(
             optimizer,
             "optimizer",
-            f"returned {_described(result.point)} as its point, and a real array of shape {start.shape} is "
+            f"returned {described(result.point)} as its point, and a real array of shape {start.shape} is "
             "needed",
         )
     point = point.astype(start.dtype, copy=False)
@@ -48,7 +48,8 @@ def returned_point(optimizer: Any, result: Any, problem: Any, start: np.ndarray)
     return settled
 
 
-def _described(value: Any) -> str:
+def described(value: Any) -> str:
+    """What was returned, in a few words."""
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape} and dtype {value.dtype}"
     return "None" if value is None else f"a {type(value).__name__}"

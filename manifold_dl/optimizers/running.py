@@ -110,7 +110,7 @@ class OptimizerRun:
                     and point is not None
                 ):
                     return point
-                if raised_in(error, "pymanopt"):  # it may have been given something that it cannot use
+                if not isinstance(error, ComponentError):  # it may have been given what it cannot use
                     self._require_sound_parts(problem, start)
                 raise
             point = returned_point(self.optimizer, result, problem, start)
