@@ -47,7 +47,8 @@ def component(kind: str, value: Any, argument: str, **settings: Any) -> Any:
     if not isinstance(value, str):
         return value
     made = find(kind, value, argument)
-    if kind == "manifolds":  # the class itself is the factory (m, k) → manifold
+    # A class of manifolds is itself the factory (m, k) → manifold; and a plug-in may register an object.
+    if kind == "manifolds" or not isinstance(made, type):
         return made
     parameters = inspect.signature(made).parameters
     given = {name: setting for name, setting in settings.items() if name in parameters}

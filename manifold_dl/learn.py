@@ -14,6 +14,7 @@ from manifold_dl.inputs import as_matrix
 from manifold_dl.loop import LearningRun, Settings
 from manifold_dl.replacement import ReplaceAtoms
 from manifold_dl.result import Reason, squared_error
+from manifold_dl.settings import run_settings
 from manifold_dl.updates import SimCO
 
 
@@ -100,8 +101,21 @@ def learn_dictionary(
     _require_count("restarts", restarts)
     if restarts > 1 and resume is not None:
         raise ValueError(f"restarts={restarts}: a checkpoint holds one run; resume it with restarts=1.")
-    settings = Settings(coder, update, max_iter, init, tol, callbacks, threads, replace)
-    return _best_run(Y, n_atoms, settings, np.random.default_rng(rng), restarts, resume)
+    generator = np.random.default_rng(rng)
+    record = run_settings(
+        generator,
+        rng,
+        n_atoms=n_atoms,
+        coder=coder,
+        update=update,
+        max_iter=max_iter,
+        init=init if isinstance(init, str) else np.asarray(init),
+        tol=tol,
+        replace=replace,
+        restarts=restarts,
+    )
+    settings = Settings(coder, update, max_iter, init, tol, callbacks, threads, replace, record)
+    return _best_run(Y, n_atoms, settings, generator, restarts, resume)
 
 
 def _best_run(signals, n_atoms, settings, rng, restarts, resume):

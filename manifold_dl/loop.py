@@ -46,6 +46,7 @@ class Settings:
     callbacks: list
     threads: int | None
     replace: Any
+    record: dict[str, Any]  # all of it as JSON, for the result
 
 
 class Best(NamedTuple):
@@ -232,14 +233,8 @@ class LearningRun:
 
     def _encode(self, dictionary: np.ndarray, codes: Any, iteration: int | None = None) -> Any:
         settings = self.settings
-        return run_coder(
-            settings.coder,
-            self.signals,
-            dictionary,
-            threads=settings.threads,
-            codes=codes,
-            iteration=iteration,
-        )
+        options = {"threads": settings.threads, "codes": codes, "iteration": iteration}
+        return run_coder(settings.coder, self.signals, dictionary, **options)
 
     def _snapshot(self, iteration: int, now: tuple, best: Best) -> RunState:
         """Everything that the next iteration reads, for a checkpoint."""
@@ -257,8 +252,12 @@ class LearningRun:
         except Exception as error:
             error.add_note("It happened in the coding after the last iteration.")
             raise
+        return self._result(D, codes, reason)
+
+    def _result(self, D: np.ndarray, codes: scipy.sparse.csc_array, reason: Reason) -> Result:
+        explained = explained_fraction(self.signals, D, codes)
         # A copy, so that the next run with the same History does not take this one's columns away.
-        return Result(D, codes, self.history.copy(), reason, explained_fraction(self.signals, D, codes))
+        return Result(D, codes, self.history.copy(), reason, explained, self.settings.record)
 
     def _add_partial(self, error: Exception) -> None:
         """Give an error the iteration where it happened, and the best result until then."""
@@ -269,8 +268,7 @@ class LearningRun:
         _, D, codes = self.best
         if codes is None:
             codes = self._codes_of_start(error)
-        explained = explained_fraction(self.signals, D, codes)
-        error.partial = Result(D, codes, self.history.copy(), Reason.FAILED, explained)
+        error.partial = self._result(D, codes, Reason.FAILED)
         error.add_note("Its attribute `partial` is the result until then, with the best dictionary.")
 
     def _codes_of_start(self, error: Exception) -> scipy.sparse.csc_array:

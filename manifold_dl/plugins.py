@@ -174,7 +174,7 @@ def name_of(component: Any) -> tuple[str, str] | None:
     if (own := _own_names().get(id(component))) is not None:
         return own
     package = str(getattr(component, "__module__", "")).partition(".")[0]
-    if package == GROUP:
+    if package in (GROUP, "pymanopt", "numpy", "builtins"):
         return None
     for point in entry_points(group=GROUP):
         kind, _, name = point.name.partition(".")

@@ -2,7 +2,7 @@
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from manifold_dl import kernels
 from manifold_dl.blocks import split
 from manifold_dl.callbacks import History
 from manifold_dl.inputs import as_support
+from manifold_dl.settings import restore
 
 
 class Reason(enum.Enum):
@@ -39,6 +40,9 @@ class Result:
     explained : float
         The fraction of the signals' energy that this dictionary with these codes represents,
         1 − ‖Y − DX‖²/‖Y‖². NaN where nobody computed it.
+    settings : dict
+        The arguments of the run, its seed and the versions of the packages, as JSON (`settings.describe`).
+        Empty where nobody recorded them.
     """
 
     dictionary: np.ndarray
@@ -46,6 +50,29 @@ class Result:
     history: History
     reason: Reason
     explained: float = math.nan
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def component(self, name: str) -> Any:
+        """The coder or the update rule that the dictionary was learned with, made anew from `settings`.
+
+        Raises
+        ------
+        ValueError
+            If it is not known, or was stored as text because no plug-in has its name.
+
+        Examples
+        --------
+        >>> from manifold_dl import OMP, learn_dictionary
+        >>> Y = np.random.default_rng(0).standard_normal((8, 100))
+        >>> learn_dictionary(Y, 12, coder=OMP(sparsity=2), max_iter=1, rng=0).component("coder")
+        OMP(sparsity=2, tol=None)
+        """
+        kinds = {"coder": "coders", "update": "updates"}
+        if name not in kinds:
+            raise ValueError(f"name={name!r}: a result knows its {' and its '.join(kinds)}.")
+        if name not in self.settings:
+            raise ValueError(f"it is not stored with which {name} this dictionary was learned.")
+        return restore(self.settings[name], kinds[name])
 
     @property
     def n_iter(self):

@@ -63,8 +63,12 @@ def save(result, path):
     """
     arrays = {"dictionary": result.dictionary, **_codes_to_arrays(result.codes)}
     arrays |= {f"history/{name}": column for name, column in result.history.to_dict().items()}
-    explained = None if math.isnan(result.explained) else result.explained
-    write(path, "result", {"reason": result.reason.name, "explained": explained}, arrays)
+    meta = {
+        "reason": result.reason.name,
+        "explained": None if math.isnan(result.explained) else result.explained,
+        "settings": result.settings,
+    }
+    write(path, "result", meta, arrays)
 
 
 def load(path, max_bytes=MAX_BYTES):
@@ -75,9 +79,12 @@ def load(path, max_bytes=MAX_BYTES):
         columns = _columns(arrays)
         history = History(condition="kappa" in columns, coherence="coherence" in columns)
         history.restore(columns)
-        codes, explained = _arrays_to_codes(arrays, D.shape[1]), meta["explained"]
+        codes, explained = _arrays_to_codes(arrays, D.shape[1]), meta.get("explained")
         explained = math.nan if explained is None else float(explained)
-        return Result(D, codes, history, Reason[meta["reason"]], explained)
+        settings = meta.get("settings", {})  # neither is in the oldest files
+        if not isinstance(settings, dict):
+            raise ValueError(f"its settings are {settings!r}")
+        return Result(D, codes, history, Reason[meta["reason"]], explained, settings)
 
 
 def save_checkpoint(state, path):

@@ -207,8 +207,8 @@ def test_the_command_line_refuses_with_a_sentence(rows, options, words):
 
 
 def test_the_shell_completes_only_what_can_be_chosen():
-    from manifold_dl.cli.choices import _names
+    from manifold_dl.cli.choices import names_of
 
-    assert _names("manifolds")("s") == ["spheres", "stiefel"]
-    assert _names("regularizers")("s") == ["smoothness", "sparse"]
-    assert _names("line_searchers")("g") == ["geodesic-search", "golden-section"]
+    assert names_of("manifolds")("s") == ["spheres", "stiefel"]
+    assert names_of("regularizers")("s") == ["smoothness", "sparse"]
+    assert names_of("line_searchers")("g") == ["geodesic-search", "golden-section"]

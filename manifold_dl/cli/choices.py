@@ -13,7 +13,7 @@ import typer
 from manifold_dl import plugins
 
 
-def _names(kind, *more):
+def names_of(kind, *more):
     """For shell completion."""
 
     def complete(incomplete: str):
@@ -31,7 +31,8 @@ def spelled(name: str) -> str:
 UpdateOption = Annotated[
     str,
     typer.Option(
-        help="The rule that improves the dictionary: simco, ksvd, mod, ...", autocompletion=_names("updates")
+        help="The rule that improves the dictionary: simco, ksvd, mod, ...",
+        autocompletion=names_of("updates"),
     ),
 ]
 SolverOption = Annotated[
@@ -39,31 +40,32 @@ SolverOption = Annotated[
     typer.Option(
         help="SimCO's optimizer: cg (the default), trust-region, lbfgs, golden (the paper's one step with "
         "golden section), or any other by name.",
-        autocompletion=_names("optimizers", "cg", "golden", "trust-region"),
+        autocompletion=names_of("optimizers", "cg", "golden", "trust-region"),
     ),
 ]
 LineSearcherOption = Annotated[
     str | None,
     typer.Option(
         help="How far SimCO's optimizer goes along a line: golden-section, geodesic-search, ...",
-        autocompletion=_names("line_searchers"),
+        autocompletion=names_of("line_searchers"),
     ),
 ]
 ManifoldOption = Annotated[
     str | None,
     typer.Option(
-        help="Where SimCO's atoms live: spheres, zero-mean, stiefel, ...", autocompletion=_names("manifolds")
+        help="Where SimCO's atoms live: spheres, zero-mean, stiefel, ...",
+        autocompletion=names_of("manifolds"),
     ),
 ]
 RegularizerOption = Annotated[
     list[str] | None,
     typer.Option(
         help="A penalty on SimCO's dictionary, as NAME:WEIGHT; may be repeated.",
-        autocompletion=_names("regularizers"),
+        autocompletion=names_of("regularizers"),
     ),
 ]
 CoderOption = Annotated[
-    str, typer.Option(help="The sparse coder: omp, forward-selection, ...", autocompletion=_names("coders"))
+    str, typer.Option(help="The sparse coder: omp, forward-selection, ...", autocompletion=names_of("coders"))
 ]
 MuOption = Annotated[
     float | None, typer.Option(min=0, help="SimCO's ridge on the codes; 0 is primitive SimCO.")

@@ -1,21 +1,36 @@
-"""``manifold-dl info``: what a bug report should say."""
+"""``manifold-dl info``: what a bug report should say, or what a model was learned with."""
 
+import math
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated
 
-from manifold_dl.cli.shared import Json, print_json
+from manifold_dl.cli.shared import Json, input_file, print_json
 
 PACKAGES = ["numpy", "scipy", "pymanopt", "autograd", "numba", "scikit-learn", "matplotlib", "rich", "typer"]
 OPTIONAL = {"scikit-image": "images", "pillow": "images", "dask": "distributed"}
 
 
-def info(as_json: Json = False):
-    """Versions, threads, and where the compiled kernels are kept."""
+def info(
+    model: Annotated[Path | None, input_file("MODEL", "A .npz file from learn.")] = None,
+    as_json: Json = False,
+):
+    """Versions, threads, and where the compiled kernels are kept; or what a MODEL was learned with."""
+    facts = installation() if model is None else facts_of(model)
+    if as_json:
+        print_json(facts)
+    else:
+        _print_table(facts)
+
+
+def installation():
+    """What a bug report should say."""
     from manifold_dl import __version__
     from manifold_dl.blocks import available_threads
 
-    facts = {
+    return {
         "manifold_dl": __version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -24,20 +39,60 @@ def info(as_json: Json = False):
         "kernels": kernel_cache(),
         "packages": {name: _version(name) for name in [*PACKAGES, *OPTIONAL]},
     }
-    if as_json:
-        print_json(facts)
-        return
+
+
+def facts_of(path):
+    """What is in a model, and what it was learned with."""
+    from manifold_dl import storage
+
+    model = storage.load(path)
+    (m, d), n = model.dictionary.shape, model.codes.shape[1]
+    return {
+        "model": path,
+        "atoms": d,
+        "length": m,
+        "signals": n,
+        "atoms_per_signal": model.codes.nnz / n,
+        "explained": model.explained,
+        "iterations": model.n_iter,
+        "reason": model.reason.name.lower(),
+        "settings": model.settings,
+    }
+
+
+def _print_table(facts):
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, value in facts.items():
-        if name != "packages":
-            table.add_row(name, str(value), style="bold" if name == "manifold_dl" else None)
-    for name, value in facts["packages"].items():
-        extra = OPTIONAL.get(name, "")
-        table.add_row(name, value or f'[dim]not installed; pip install "manifold-dl\\[{extra}]"')
+    for number, (name, value) in enumerate(_rows(facts)):
+        table.add_row(name, Text(value, overflow="fold"), style="bold" if number == 0 else None)
     Console().print(table, soft_wrap=True)  # a path is there to be copied: whole
+
+
+def _rows(facts):
+    """Names and values as text, those of packages and settings among the others."""
+    from manifold_dl.settings import printable, shown
+
+    for name, value in facts.items():
+        if name == "packages":
+            for package, number in value.items():
+                missing = f'not installed; pip install "manifold-dl[{OPTIONAL.get(package, "")}]"'
+                yield package, number or missing
+        elif name == "settings":
+            versions = value.get("versions")
+            for setting in value:
+                if setting != "versions":
+                    yield printable(setting), shown(value[setting])
+            if isinstance(versions, dict):
+                text = ", ".join(f"{package} {number}" for package, number in versions.items())
+                yield "versions", printable(text)
+        elif name == "explained":
+            yield name, "not known" if math.isnan(value) else f"{value:.2%} of the energy"
+        else:
+            title = name if name == "manifold_dl" else name.replace("_", " ")
+            yield title, f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 def kernel_cache():

@@ -64,7 +64,7 @@ def learn(
     from manifold_dl import storage
     from manifold_dl.cli.bars import Bars
     from manifold_dl.cli.signals import read_signals
-    from manifold_dl.learn import learn_dictionary
+    from manifold_dl.learn import learn_dictionary, squared_error
     from manifold_dl.result import Reason
 
     sparse_coder = coder_named(coder, sparsity)
@@ -91,7 +91,6 @@ def learn(
         storage.save(result, out)
     except OSError as error:
         raise Failure(f"{out} could not be written: {error.strerror or error}.") from None
-    energy = float((Y * Y).sum()) / Y.shape[1]
     facts = {
         "out": out,
         "signals": Y.shape[1],
@@ -99,8 +98,9 @@ def learn(
         "atoms": atoms,
         "sparsity": sparsity,
         "iterations": len(result.history),
-        "loss": float(result.history.loss[-1]),
-        "explained": 1 - float(result.history.loss[-1]) / energy if energy else 1.0,
+        # Of what was written: the last step of the history may still have had a ridge on the codes.
+        "loss": squared_error(Y, result.dictionary, result.codes) / Y.shape[1],
+        "explained": result.explained,
         "reason": result.reason.name.lower(),
         "seconds": seconds,
     }
@@ -109,5 +109,5 @@ def learn(
     elif not quiet:
         print(
             f"{out}: {atoms} atoms of length {Y.shape[0]} from {Y.shape[1]} signals, "
-            f"{facts['explained']:.1%} of their energy explained by {sparsity} atoms each; {seconds:.1f} s."
+            f"{result.explained:.1%} of their energy explained by {sparsity} atoms each; {seconds:.1f} s."
         )

@@ -2,9 +2,14 @@
 
 import numpy as np
 
+from manifold_dl.inputs import as_matrix
+
 
 def read_signals(path, columns):
-    """Signals in the columns of a matrix, whichever way round the file has them."""
+    """Signals in the columns of a matrix of float32 or float64, whichever way round the file has them.
+
+    It is checked as it stands in the file: an error names rows and columns of the file, counted from 0.
+    """
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)  # mapped: a header's claims are checked
     except (FileNotFoundError, PermissionError):
@@ -14,6 +19,5 @@ def read_signals(path, columns):
     if not isinstance(array, np.ndarray):
         array.close()
         raise ValueError(f"{path} is an archive of arrays; give a .npy file with one matrix.")
-    if array.ndim != 2:
-        raise ValueError(f"{path} has shape {array.shape}; a matrix with two axes is needed.")
-    return array if columns else array.T
+    matrix = as_matrix(array, str(path))
+    return matrix if columns else matrix.T
