@@ -46,7 +46,7 @@ class Stage:
         return self._residual
 
     def without(self, part):
-        """Y_r = Y − D_{I^c} X_{I^c} over the signals that use I: the codes on I do not enter, however large."""
+        """Y_r = Y − D_{I^c} X_{I^c} over the signals that use I: codes on I do not enter, however large."""
         if isinstance(part.active, slice):
             return self.rows
         rows, s = self.rows[part.active], self.support
