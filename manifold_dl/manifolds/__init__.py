@@ -14,7 +14,7 @@ and returns a Pymanopt manifold whose points are m×k arrays. The classes here a
 
 A manifold may say two more things to an update rule, beyond what Pymanopt asks of it: ``closest(array)``, the
 point from which to begin where a dictionary is not on the manifold; and ``couples_atoms = True``, if a subset
-of the atoms cannot move by itself. :func:`feasible_set` makes a manifold from a factory, refuses those that
+of the atoms cannot move by itself. ``feasible_set`` makes a manifold from a factory, refuses those that
 cannot hold a dictionary, and tells their points from other arrays.
 """
 
