@@ -36,18 +36,14 @@ def onto_manifold(update: Any, dictionary: np.ndarray) -> np.ndarray:
 
 
 def replaced_onto_manifold(update: Any, dictionary: np.ndarray, replaced: np.ndarray) -> np.ndarray:
-    """The dictionary with its replaced atoms on the manifold, also those that the schedule never names.
-
-    Where the manifold ties atoms together, their sets are brought onto it by the next update.
-    """
-    if not isinstance(update, SimCO) or len(replaced) == 0:
+    """The dictionary on the manifold again after some atoms were replaced, also those that no set names."""
+    sets = feasible_sets(update, *dictionary.shape)
+    if sets is None or len(replaced) == 0:
         return dictionary
-    feasible = feasible_set(update.manifold, len(dictionary), 1)
-    if not feasible.separate_atoms:
-        return dictionary
-    D = dictionary.copy()
-    for i in replaced:
-        D[:, [i]] = _brought(feasible, D[:, [i]])
+    D = onto_manifold(update, dictionary)
+    others = np.setdiff1d(replaced, np.concatenate(sets))
+    if len(others) and feasible_set(update.manifold, len(D), len(sets[0])).separate_atoms:
+        D[:, others] = _brought(feasible_set(update.manifold, len(D), len(others)), D[:, others])
     return D
 
 

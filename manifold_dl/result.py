@@ -33,7 +33,9 @@ class Result:
 
     Attributes
     ----------
-    dictionary : m×d array with unit columns
+    dictionary : m×d array
+        The columns are unit atoms, unless the update's manifold leaves their norms free, as `Euclidean` does
+        and Pymanopt's ``Sphere``, on which the whole matrix has norm 1: printing the result tells.
     codes : sparse d×n array, the coder's codes for that dictionary
     history : History
     reason : Reason
@@ -88,6 +90,12 @@ class Result:
             lines.append(f"Loss ‖Y − DX‖²/n: {first:.4g} → {last:.4g}, {self.history.seconds[-1]:.1f} s.")
         known = "" if math.isnan(self.explained) else f"; {self.explained:.2%} of the energy explained"
         lines.append(f"Codes: {self.codes.nnz / n:.2f} atoms per signal{known}.")
+        norms = np.linalg.norm(self.dictionary, axis=0)
+        if np.abs(norms - 1).max() > 1e-3:  # far above the rounding of any dtype
+            span = f"{norms.min():.3g} to {norms.max():.3g}"
+            lines.append(f"The atoms have norms of {span}: their manifold does not fix them.")
+        if never_improved(self.history):
+            lines.append(never_improved(self.history))
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -111,6 +119,26 @@ def squared_error(signals: np.ndarray, dictionary: np.ndarray, codes: Any) -> fl
         np.ascontiguousarray(dictionary.T),
     )
     return float(np.einsum("nm,nm->", rest, rest, dtype=float))
+
+
+def never_improved(history: History) -> str:
+    """A sentence if sets of atoms were handed to an optimizer and not one of them became better; else "".
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> never_improved(SimpleNamespace(sets=[1, 1], improved=[0, 0], refused=[0, 0]))
+    'The optimizer improved none of the 2 sets of atoms that it was given.'
+    >>> never_improved(SimpleNamespace(sets=[1, 1], improved=[1, 0], refused=[0, 1]))
+    ''
+    """
+    sets, improved, refused = (int(np.nansum(c)) for c in (history.sets, history.improved, history.refused))
+    if sets == 0 or improved > 0:
+        return ""
+    sentence = f"The optimizer improved none of the {sets} sets of atoms that it was given"
+    if refused:
+        sentence += f"; {refused} of its points were refused, not finite or with a higher objective"
+    return sentence + "."
 
 
 def explained_fraction(signals: np.ndarray, dictionary: np.ndarray, codes: Any) -> float:

@@ -208,7 +208,7 @@ def test_every_manifold_of_pymanopt_works_or_is_refused_with_a_sentence(name):
     ("manifold", "error", "sentence"),
     [
         (Spheres(M, D_), TypeError, r"pass the class Spheres, or a function \(m, k\) → manifold"),
-        ("Spheres", TypeError, r"pass a factory \(m, k\) → manifold"),
+        (42, TypeError, r"pass a factory \(m, k\) → manifold"),
         (lambda m, k: None, TypeError, "returned a NoneType"),
         (lambda m, k: pymanopt_manifolds.Product([Sphere(m)] * k), ValueError, r"use Columns\(factory\)"),
         (lambda m, k: pymanopt_manifolds.SpecialOrthogonalGroup(m), ValueError, r"have shape \(6, 6\)"),

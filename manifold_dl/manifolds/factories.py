@@ -87,7 +87,7 @@ def _facts(factory: Factory, m: int, k: int) -> tuple:
     with np.errstate(all="ignore"):
         relations = frozenset(name for name in ("dist", "log") if _relates(manifold, name, example, other))
         moved = manifold.retraction(example, manifold.projection(example, other - 2 * example))
-        is_unit = max(np.abs(norms(x) - 1).max() for x in (example, np.asarray(moved))) < _SMALL
+        is_unit = bool(max(np.abs(norms(x) - 1).max() for x in (example, np.asarray(moved))) < _SMALL)
         whole = FeasibleSet(manifold, example, relations, is_unit, separate_atoms=True)
         mixed[:, 0] = other[:, 0]
         return example, relations, is_unit, bool(whole.contains(mixed))

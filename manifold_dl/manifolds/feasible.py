@@ -46,7 +46,7 @@ class FeasibleSet:
     >>> from pymanopt.manifolds import Stiefel
     >>> orthonormal = feasible_set(Stiefel, 3, 2)
     >>> start = orthonormal.bring(np.array([[2.0, 1.0], [0.0, 1.0], [0.0, 0.0]]))
-    >>> print(start.round(12))
+    >>> print(start.round(12) + 0.0)
     [[1. 0.]
      [0. 1.]
      [0. 0.]]

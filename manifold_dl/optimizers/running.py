@@ -46,7 +46,7 @@ class OptimizerRun:
     >>> gradient = pymanopt.function.numpy(sphere)(lambda x: -a)
     >>> problem = pymanopt.Problem(sphere, cost, euclidean_gradient=gradient)
     >>> run = OptimizerRun(SteepestDescent(min_gradient_norm=1e-8))
-    >>> print(run.minimize(problem, np.array([1.0, 0.0, 0.0])).round(6))
+    >>> print(run.minimize(problem, np.array([1.0, 0.0, 0.0])).round(6) + 0.0)
     [0.  0.6 0.8]
     """
 
