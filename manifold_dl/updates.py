@@ -39,7 +39,7 @@ class SimCO:
         What moves D_I. By default `default_optimizer()`, five conjugate-gradient steps (see the notes).
     manifold : factory (m, k) → manifold of m×k arrays
         Where the atoms are not on it, they begin at the closest point of it, if it knows that
-        (`manifold.closest`), with the codes scaled to match.
+        (`manifold.closest`), or where the retraction of a zero step leads, with the codes scaled to match.
     mu : float, sequence, function or RidgeSchedule
         The ridge: one number; a sequence, of which outer iteration t takes entry t (the last one holds);
         a function of t; or a schedule that a learning loop binds to its number of iterations, such as the
