@@ -11,8 +11,8 @@ class Lines(Spheres):
 
     A line is represented by either of its two unit vectors, so D and D with some columns negated are the same
     point. The functions to minimise must not mind the sign either, which is true of every objective whose
-    codes follow the dictionary. (Where they do mind, with fixed codes, methods that go step by step still work,
-    because locally nothing differs from `Spheres`; distances mean less.)
+    codes follow the dictionary. (Where they do mind, with fixed codes, methods that go step by step still
+    work, because locally nothing differs from `Spheres`; distances mean less.)
 
     Use it where dictionaries are compared or averaged, by people or by a swarm: signs of atoms mean nothing,
     and on `Spheres` D and −D are as far apart as can be.
