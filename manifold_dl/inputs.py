@@ -197,18 +197,19 @@ def as_codes(
     if codes.shape != shape:
         fault = f"returned codes of shape {codes.shape} where d×n = {shape}"
         if codes.shape == shape[::-1]:
-            fault += ", with the codes of a signal in a column: return the transpose"
+            fault += ": the codes of a signal are a column, so return the transpose"
         raise ComponentError(coder, role, fault)
     values = codes.data if scipy.sparse.issparse(codes) else codes
     if not np.isfinite(values).all():
         raise ComponentError(coder, role, "returned codes that are not finite")
-    codes = codes if scipy.sparse.issparse(codes) else scipy.sparse.csc_array(codes)
     try:
-        _from_sparse(codes)  # before SciPy or a kernel follows indices that lead nowhere
+        if scipy.sparse.issparse(codes):  # before SciPy or a kernel follows indices that lead nowhere
+            require_sound_indices(codes, "the support")
     except (TypeError, ValueError) as error:
         fault = f"returned codes that cannot be used: {str(error).rstrip('.')}"
         raise ComponentError(coder, role, fault) from error
-    codes = scipy.sparse.csc_array(codes)
+    if not isinstance(codes, scipy.sparse.csc_array):
+        codes = scipy.sparse.csc_array(codes)
     if not codes.has_canonical_format:
         codes = codes.copy()
         codes.sum_duplicates()

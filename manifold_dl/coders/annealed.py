@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from manifold_dl.coders.convex import Lasso
 from manifold_dl.coders.greedy import OMP
+from manifold_dl.errors import naming
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class AnnealedLasso:
 
     def at(self, iteration):
         """The coder of one outer iteration; None, outside of a loop, is the last one."""
-        alpha = 0.0 if iteration is None else self.alpha(iteration)
+        with naming(self.alpha, "schedule of alpha"):
+            alpha = 0.0 if iteration is None else self.alpha(iteration)
         if alpha == 0:
             return OMP(sparsity=self.sparsity)
         return Lasso(alpha=alpha, sparsity=self.sparsity, relative=True)

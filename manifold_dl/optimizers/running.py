@@ -57,6 +57,9 @@ class OptimizerRun:
             own._verbosity = 0  # its default prints every step, for thousands of problems
         #: Whether it moves along lines, as those optimizers do that take a line searcher.
         self.searches = _takes_line_searcher(type(own))
+        self._searcher = getattr(optimizer, "_line_searcher", None) if self.searches else None
+        parts = [(optimizer, "optimizer"), (self._searcher, "line searcher")]
+        self._users = [(part, role) for part, role in parts if part is not None and is_users(part)]
         if self.searches:
             own.line_searcher = None  # that of an earlier run of the user's, with its memory
             if memory:
@@ -114,22 +117,26 @@ class OptimizerRun:
                     self._require_sound_parts(problem, start)
                 raise
             point = returned_point(self.optimizer, result, problem, start)
-            has_moved = np.isfinite(point).all() and not np.array_equal(point, start)
-            if not has_moved:
-                self._require_sound_parts(problem, start, point)
+            self._require_sound_parts(problem, start, point)
         return point
 
     def _require_sound_parts(
         self, problem: pymanopt.Problem, start: np.ndarray, point: np.ndarray | None = None
     ) -> None:
-        """Name the user's part that kept the optimizer from moving, or led it to what is no point."""
-        searcher = getattr(self.optimizer, "_line_searcher", None) if self.searches else None
-        parts = [(self.optimizer, "optimizer"), (searcher, "line searcher"), (problem.manifold, "manifold")]
-        users = [(part, role) for part, role in parts if part is not None and is_users(part)]
+        """Name the user's part that kept the optimizer from moving, or led it to what is no point.
+
+        `point` is where it ended; None if it failed.
+        """
+        users = [*self._users]
+        if is_users(problem.manifold):
+            users.append((problem.manifold, "manifold"))
         if not users:
             return
-        require_sound_parts(problem, searcher, start)
-        if point is not None and not np.isfinite(point).all():
+        is_finite = point is not None and bool(np.isfinite(point).all())
+        if is_finite and not np.array_equal(point, start):
+            return
+        require_sound_parts(problem, self._searcher, start)
+        if point is not None and not is_finite:
             part, role = users[0]
             raise ComponentError(part, role, "led to a point that is not finite")
 
