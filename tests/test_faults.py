@@ -376,7 +376,15 @@ UNUSED = {
     ("inner_product", mdl.GoldenSection),
     ("inner_product", BackTrackingLineSearcher),
 }
-METHODS = ["retraction", "exp", "projection", "norm", "inner_product", "euclidean_to_riemannian_gradient"]
+METHODS = [
+    "closest",
+    "retraction",
+    "exp",
+    "projection",
+    "norm",
+    "inner_product",
+    "euclidean_to_riemannian_gradient",
+]
 
 
 def nan_manifold(method, base=Spheres):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from pymanopt.manifolds.manifold import Manifold
 
-from manifold_dl.errors import ComponentError, is_users
+from manifold_dl.errors import ComponentError, is_users, raise_nested
 from manifold_dl.manifolds.columnwise import norms, rounding
 
 # `closest` may stay a little inside of a manifold with walls, as that of NonNegative does, by 1e-6.
@@ -66,31 +66,42 @@ class FeasibleSet:
 
         It is `manifold.closest(array)` where there is such a method, else the retraction of a zero step.
         """
+        try:
+            point = self._nearest(array)
+            is_known = point is array and hasattr(self.manifold, "closest")
+            if is_known or (point is not None and self.settled(point) is not None):
+                return point
+            self._require_moves()
+        except Exception as error:
+            raise_nested(error)
+        raise ValueError(
+            f"The start is not on the {_named(self.manifold)}, and there is no way known to the nearest "
+            "point of it: give the manifold a method closest(array) that returns that point for any m×k "
+            "array, or begin with a dictionary on the manifold."
+        )
+
+    def _nearest(self, array: np.ndarray) -> np.ndarray | None:
         with np.errstate(all="ignore"):
             if hasattr(self.manifold, "closest"):
                 point = self.manifold.closest(array)
-                if point is array:
-                    return array
             else:
                 point = self._retracted(array)
                 if point is not None and _agree(point, array, rounding(array)):
                     point = array
-        if point is not None:
-            point = np.asarray(point, array.dtype)
-        if point is None or self.settled(point) is None:
-            self._require_retraction()
-            raise ValueError(
-                f"The start is not on the {_named(self.manifold)}, and there is no way known to the nearest "
-                "point of it: give the manifold a method closest(array) that returns that point for any m×k "
-                "array, or begin with a dictionary on the manifold."
-            )
-        return point
+        return point if point is None or point is array else np.asarray(point, array.dtype)
 
-    def _require_retraction(self) -> None:
-        """Name the user's manifold that cannot even retract from a point of its own."""
-        if is_users(self.manifold) and self._retracted(self.example) is None:
-            fault = "has no finite retraction of a zero step at a random point of its own"
-            raise ComponentError(self.manifold, "manifold", fault)
+    def _require_moves(self) -> None:
+        """Name the user's manifold that cannot even move from a point of its own."""
+        if not is_users(self.manifold):
+            return
+        for name in ("closest", "retraction"):
+            if name == "retraction":
+                point = self._retracted(self.example)
+            else:
+                point = self.manifold.closest(self.example) if hasattr(self.manifold, name) else self.example
+            if point is None or np.shape(point) != self.example.shape or not np.isfinite(point).all():
+                fault = f"returned no finite m×k array from its method {name} at a random point of its own"
+                raise ComponentError(self.manifold, "manifold", fault)
 
     def contains(self, array: np.ndarray) -> bool:
         """Whether `array` is a point, up to half the digits of its dtype."""
