@@ -118,7 +118,9 @@ def test_names_that_say_too_little_are_refused_with_a_sentence(call, words):
     assert str(error.value).endswith((".", "?"))
 
 
-@pytest.mark.parametrize("wrong", [b"omp", 5, mdl.OMP, ["omp"], {"omp": 3}, object()], ids=repr)
+@pytest.mark.parametrize(
+    "wrong", [b"omp", 5, mdl.OMP, ["omp"], {"omp": 3}, object()], ids=lambda part: type(part).__name__
+)
 def test_what_is_neither_name_nor_component_is_refused_with_a_sentence(wrong):
     with pytest.raises(TypeError, match=r"coder=.*pass an object with a method encode"):
         learned(coder=wrong)
