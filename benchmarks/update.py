@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from manifold_dl import kernels, update_problem
+from manifold_dl import SimCO, kernels, update_problem
 from manifold_dl.kernels import compiled, compiled_geodesic
 from manifold_dl.line_search import GeodesicSearch, GoldenSection
 from manifold_dl.manifolds import Spheres
@@ -248,6 +248,20 @@ def memory(size):
     yield Row("peak memory of a step / Y and codes", size, (needed + peak) / needed, 1.5, detail)
 
 
+def one_empty_support(data, repeats):
+    """A flat patch among others: a signal without atoms is left where it is, and costs nothing."""
+    codes, rule = data.codes.copy(), SimCO(mu=MU, threads=1)
+    codes.data[: codes.indptr[1]] = 0
+    codes.eliminate_zeros()
+    seconds = shortest(
+        repeats,
+        none=lambda: rule(data.signals, data.start, data.codes),
+        one=lambda: rule(data.signals, data.start, codes),
+    )
+    detail = f"{milliseconds(seconds['one'])} / {milliseconds(seconds['none'])}"
+    yield Row("an empty support / none", data.size, seconds["one"] / seconds["none"], 1.05, detail)
+
+
 def two_threads(data, repeats):
     times = turns(
         repeats,
@@ -278,7 +292,7 @@ def main():
     busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     console, rows = Console(), []
     with Progress(console=console, transient=True) as progress:
-        bar = progress.add_task("measuring ...", total=2 * len(SIZES) + 3)
+        bar = progress.add_task("measuring ...", total=2 * len(SIZES) + 4)
 
         def run(label, measurement):
             progress.update(bar, description=label)
@@ -294,6 +308,7 @@ def main():
                 run(f"share of Python at {size}", share_of_python(data, repeats))
         # More turns than the others: two processors are disturbed more often than one.
         run(f"two threads at {size}", two_threads(data, 3 * repeats))
+        run(f"an empty support at {size}", one_empty_support(data, repeats))
         run(f"memory at {size}", memory(size))
     table = Table("what", "(m, d, S, n)", "ratio", "target", "holds", "times", title="The dictionary update")
     for row in rows:
