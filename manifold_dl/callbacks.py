@@ -28,6 +28,7 @@ class Step:
     counts: Counts  # evaluations during this step
     replaced: np.ndarray  # atoms exchanged after the update
     snapshot: Any = None  # () → all that the next iteration reads, for a checkpoint
+    relative_loss: float = np.nan  # ‖Y − DX‖²/‖Y‖²: the same in all units of Y
 
 
 class Callback(Protocol):
@@ -61,7 +62,7 @@ class History:
         self.begin()
 
     def begin(self, total=None):
-        names = ["iteration", "loss", "objective", "seconds", "replaced"]
+        names = ["iteration", "loss", "objective", "seconds", "replaced", "relative_loss"]
         names += ["value", "gradient", "hessian", "probe", "factorisation", "sets", "improved", "refused"]
         names += ["kappa"] * self.condition + ["coherence"] * self.coherence_wanted
         self._columns = {name: [] for name in names}  # new lists: an earlier result keeps the old ones
@@ -73,6 +74,7 @@ class History:
             "objective": step.objective,
             "seconds": step.seconds,
             "replaced": len(step.replaced),
+            "relative_loss": step.relative_loss,
         }
         row |= {name: getattr(step.counts, name) for name in self._columns if hasattr(step.counts, name)}
         if self.condition:
@@ -172,11 +174,11 @@ class EarlyStopping:
         self._best, self._waited = np.inf, 0
 
     def resume(self, history):
-        for loss in history.loss:
+        for loss in history.relative_loss:
             self._judge(loss)
 
     def __call__(self, step):
-        return self._judge(step.loss)
+        return self._judge(step.relative_loss)
 
     def _judge(self, loss):
         if loss < (1 - self.min_decrease) * self._best:

@@ -26,6 +26,7 @@ from manifold_dl.refusals import require_sound_indices, require_unmasked
 from manifold_dl.result import Reason, explained_fraction
 from manifold_dl.starts import feasible_start
 from manifold_dl.streaming import SCHEDULED_BATCHES, Evidence, absorb
+from manifold_dl.units import code_energies, unit_exponent
 from manifold_dl.updates import SimCO
 
 FLOATS = (np.float64, np.float32)
@@ -239,8 +240,9 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         )
         if result.reason is Reason.INTERRUPTED:
             warnings.warn(str(result.reason), stacklevel=3)
-        energy = np.asarray(result.codes.multiply(result.codes).sum(axis=1), dtype=float).ravel()
-        self._rng, self._evidence = rng, Evidence(energy, signals.shape[1])
+        exponent = unit_exponent(signals)
+        energy = code_energies(result.codes, exponent)
+        self._rng, self._evidence = rng, Evidence(energy, signals.shape[1], exponent=exponent)
         self._scheduled_iterations = self.max_iter  # a ridge that has ended does not come back with a batch
         self.history_, self.reason_, self.n_iter_ = result.history, result.reason, result.n_iter
         self._remember(result.dictionary)

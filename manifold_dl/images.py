@@ -7,6 +7,7 @@ the patches overlap, and where they do their average is taken, together with a l
 
 import time
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from manifold_dl.refusals import require_unmasked
 from manifold_dl.regularizers import Tether
 from manifold_dl.result import Reason
 from manifold_dl.starts import initial_dictionary
+from manifold_dl.units import divide, multiply, unit_exponent
 from manifold_dl.updates import SimCO
 
 STRIP = 2**15  # patches in memory at a time
@@ -73,7 +75,9 @@ def denoise(
     Parameters
     ----------
     image : rows×columns or rows×columns×3 array
-        Float, or integers of 8 or 16 bit; the result has the same type.
+        Float, or integers of 8 or 16 bit; the result has the same type. Floats beyond 2^±100 (2^±20 in single
+        precision), whose squares would overflow or vanish, are treated as multiples of a power of two: the
+        picture's largest value counts as white, and the losses of the history are in these units.
     sigma : float, optional
         Standard deviation of the noise in the picture's units; estimated if not given.
     patch_size : int
@@ -113,10 +117,16 @@ def denoise(
     True
     """
     picture = Picture.of(image, patch_size, stride)
+    exponent = unit_exponent(picture.pixels, "the picture")
+    if exponent:
+        _require_no_units(coder, update, exponent)
+        picture = replace_fields(picture, pixels=divide(picture.pixels, exponent))
     if sigma is None:
         sigma = estimate_sigma(picture.pixels)
     elif not (np.isfinite(sigma) and sigma >= 0):
         raise ValueError(f"sigma={sigma}: the noise has a finite standard deviation of at least 0.")
+    else:
+        sigma = float(divide(np.float64(sigma), exponent))
     if gain is None:
         gain = usual_gain(picture.length, picture.pixels.shape[2])
     elif not (np.isfinite(gain) and gain > 0):
@@ -147,13 +157,26 @@ def denoise(
     learned = time.perf_counter()
     clean = reconstruct(picture, result.dictionary, coder, sigma, threads, callbacks)
     return DenoisingResult(
-        picture.restore(clean),
+        picture.restore(multiply(clean, exponent)),
         result.dictionary,
         result.history,
-        float(sigma),
+        float(multiply(np.float64(sigma), exponent)),
         seconds_learning=learned - begin,
         seconds_reconstruction=time.perf_counter() - learned,
     )
+
+
+def _require_no_units(coder, update, exponent):
+    """Refuse parts with a parameter in the picture's units, where the picture is given others."""
+    own = f"the picture has values of about 2^{exponent}, and is divided by that: "
+    if not (coder is None or isinstance(coder, str) or getattr(coder, "scale_equivariant", False)):
+        raise ValueError(
+            f"{own}coder={coder!r} may have a tolerance or penalty in other units. Divide the picture first."
+        )
+    if getattr(update, "regularizers", ()):
+        raise ValueError(
+            f"{own}the regularizers of {update!r} have weights in other units. Divide the picture first."
+        )
 
 
 def tethered(start, noise_energy, n_patches):

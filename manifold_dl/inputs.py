@@ -11,7 +11,8 @@ import scipy.sparse
 
 from manifold_dl.blocks import LARGEST_BLOCK, gather
 from manifold_dl.errors import ComponentError
-from manifold_dl.refusals import require_sound_indices, require_unmasked
+from manifold_dl.refusals import require_sound_indices, require_unmasked, warn_once
+from manifold_dl.units import ORDINARY, divide, lone_signal, unit_exponent
 
 
 class Support(NamedTuple):
@@ -66,13 +67,35 @@ def require_finite(array, name, total):
         )
 
 
-def as_signals(signals, threads):
-    """The signals in contiguous rows, checked, and ‖Y‖²: one pass over them tells both."""
+class Signals(NamedTuple):
+    """Checked signals in units of 2^exponent: Y = 2^exponent · rowsᵀ. Ordinary signals have exponent 0."""
+
+    rows: np.ndarray  # contiguous, a signal in every row
+    energy: float  # Σ rows²
+    exponent: int
+
+
+def as_signals(signals, threads=1):
+    """The signals in contiguous rows, checked: one pass over ordinary ones tells their energy as well."""
     Y = as_matrix(signals, "signals", finite=False)
     rows = np.ascontiguousarray(Y.T)
-    scale = squared_norm(rows, threads)
-    require_finite(Y, "signals", scale)
-    return rows, scale
+    energy, exponent = squared_norm(rows, threads), 0
+    safe = 2.0 ** (2 * ORDINARY[rows.dtype])
+    if not 1 / safe <= energy <= safe:
+        require_finite(Y, "signals", energy)
+        exponent = unit_exponent(rows)
+    if exponent:
+        rows = divide(rows, exponent)
+        energy = squared_norm(rows, threads)
+        alone = lone_signal(rows)
+        if alone is not None:
+            warn_once(
+                f"signal {alone} has entries of {np.abs(Y[:, alone]).max():.1e}, and the squares of all "
+                "others vanish against its own: the dictionary is fitted to that signal alone. Remove it, "
+                "or divide each signal by its norm.",
+                "one signal outweighs all others",
+            )
+    return Signals(rows, energy, exponent)
 
 
 def squared_norm(rows, threads=1):

@@ -15,6 +15,7 @@ from manifold_dl.loop import LearningRun, Settings
 from manifold_dl.replacement import ReplaceAtoms
 from manifold_dl.result import Reason, squared_error
 from manifold_dl.settings import run_settings
+from manifold_dl.units import unit_exponent
 from manifold_dl.updates import SimCO
 
 
@@ -138,7 +139,7 @@ def _best_run(signals, n_atoms, settings, rng, restarts, resume):
 
 
 def _error_of(signals, result):
-    return squared_error(signals, result.dictionary, result.codes)
+    return squared_error(signals, result.dictionary, result.codes, unit_exponent(signals))
 
 
 def _require_count(name, value):

@@ -22,13 +22,15 @@ from manifold_dl.callbacks import History, Step
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.errors import ComponentError, naming
 from manifold_dl.feasibility import replaced_onto_manifold
+from manifold_dl.inputs import as_signals
 from manifold_dl.objective import Counts, tally
 from manifold_dl.outcomes import run_replacement, run_update, wants_to_stop
 from manifold_dl.penalties import penalty_of
-from manifold_dl.refusals import each_warning_once
+from manifold_dl.refusals import each_warning_once, warn_once
 from manifold_dl.result import Reason, Result, explained_fraction, squared_error
 from manifold_dl.starts import initial_dictionary, start_on_manifold
 from manifold_dl.storage import RunState, fingerprint, load_checkpoint
+from manifold_dl.units import code_energies, times_square
 from manifold_dl.updates import begin
 
 STAGNATION = 3  # so many iterations without change in a row mean convergence
@@ -52,7 +54,7 @@ class Settings:
 class Best(NamedTuple):
     """The best iteration so far; at first the start, which has no codes yet."""
 
-    loss: float
+    loss: float  # relative: ‖Y − DX‖²/‖Y‖²
     dictionary: np.ndarray
     codes: scipy.sparse.csc_array | None
 
@@ -119,7 +121,8 @@ class LearningRun:
             self.history.begin(settings.max_iter)
             if state is not None:
                 self.history.restore(state.columns)
-            self.last_loss = float(self.history.loss[-1]) if len(self.history) else None
+            self.last_loss = float(self.history.relative_loss[-1]) if len(self.history) else None
+        _, self.energy, self.exponent = as_signals(self.signals)
         if state is None:
             self.dictionary = start_on_manifold(self.dictionary, settings.init, settings.update)
             self.best = self.best._replace(dictionary=self.dictionary)
@@ -175,7 +178,8 @@ class LearningRun:
                 settings.update, self.update, Y, self.dictionary, codes, iteration=iteration, rng=self.rng
             )
         self.dictionary, replaced = fitted, np.zeros(0, np.intp)
-        loss = squared_error(Y, fitted, self.codes) / Y.shape[1]
+        error = squared_error(Y, fitted, self.codes, self.exponent)
+        loss = error / self.energy if self.energy > 0 else 0.0  # relative, so that it exists at any scale
         if loss < self.best.loss:
             self.best = Best(loss, fitted, self.codes)
         # New atoms need time to settle.
@@ -186,7 +190,7 @@ class LearningRun:
         is_calm = ridge == self.last_ridge and len(replaced) == 0 and self._has_stagnated(loss)
         self.stagnation, self.last_loss = self.stagnation + 1 if is_calm else 0, loss
         self.seconds = time.perf_counter() - self.start
-        if self._tell(self._step(iteration, fitted, loss, ridge, counts, replaced)):
+        if self._tell(self._step(iteration, fitted, error, ridge, counts, replaced)):
             self.dictionary = fitted
             return Reason.STOPPED
         if self.stagnation >= STAGNATION:
@@ -198,19 +202,39 @@ class LearningRun:
         self,
         iteration: int,
         fitted: np.ndarray,
-        loss: float,
+        error: float,
         ridge: float,
         counts: Counts,
         replaced: np.ndarray,
     ) -> Step:
-        codes, n_signals = self.codes, self.signals.shape[1]
-        penalties = ridge * float(np.sum(codes.data.astype(float) ** 2))
-        penalties += penalty_of(getattr(self.settings.update, "regularizers", ()), fitted)
-        objective, now = loss * n_signals + penalties, (self.dictionary, codes, self.stagnation, self.seconds)
-        snapshot = partial(self._snapshot, iteration, now, self.best)
+        codes, now = self.codes, (self.dictionary, self.codes, self.stagnation, self.seconds)
+        ridge_penalty = ridge * float(code_energies(codes, self.exponent).sum())
+        penalties = penalty_of(getattr(self.settings.update, "regularizers", ()), fitted)
         shown = fitted.view()
         shown.flags.writeable = False  # a callback looks on; what it changed would go into the next iteration
-        return Step(iteration, shown, codes, loss, objective, self.seconds, counts, replaced, snapshot)
+        return Step(
+            iteration,
+            shown,
+            codes,
+            loss=self._in_data_units(error / self.signals.shape[1]),
+            objective=times_square(error + ridge_penalty, self.exponent) + penalties,
+            seconds=self.seconds,
+            counts=counts,
+            replaced=replaced,
+            snapshot=partial(self._snapshot, iteration, now, self.best),
+            relative_loss=self.last_loss,
+        )
+
+    def _in_data_units(self, loss: float) -> float:
+        reported = times_square(loss, self.exponent)
+        if loss > 0 and not np.finfo(float).tiny <= reported < np.inf:
+            warn_once(
+                f"history.loss is {reported:.1g}, because the squares of signals of about 2^{self.exponent} "
+                "are no numbers of double precision. Dictionary, codes and history.relative_loss are right; "
+                f"divide the signals by 2.0**{self.exponent} for a loss that can be read.",
+                "loss out of range",
+            )
+        return reported
 
     def _tell(self, step: Step) -> bool:
         """Whether a callback wants to stop; all of them are told."""

@@ -6,7 +6,7 @@ raises or returns that cannot be right becomes an error that names it.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn
@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from manifold_dl.errors import ComponentError, UndefinedValue, raise_named
-from manifold_dl.regularizers import Scaled, Sum, differentiable
+from manifold_dl.regularizers import Scaled, Sum, differentiable, scaled
 
 # A regularizer may have no value far out or at a singularity: line searches keep away from there.
 UNDEFINED = (ArithmeticError, np.linalg.LinAlgError)
@@ -208,3 +208,16 @@ class _NamedAt:
         except Exception as error:
             self.named.fail(error)
         return self.named.matrix(product, "Hessian product", self.dictionary.shape)
+
+
+def in_units(regularizers: Sequence, exponent: int) -> Sequence:
+    """The regularizers beside an objective in units of 4^exponent, which their weights do not know of."""
+    if not regularizers or exponent == 0:
+        return regularizers
+    if abs(2 * exponent) > 1000:
+        size = "large" if exponent > 0 else "small"
+        raise ValueError(
+            f"the signals, with entries of 2^{exponent}, are so {size} that no weight of a regularizer is in "
+            "proportion to their squares: divide the signals by that power of two first."
+        )
+    return tuple(scaled(math.ldexp(1.0, -2 * exponent), penalty) for penalty in regularizers)

@@ -6,6 +6,8 @@ problem counts what it evaluates and records every point that an optimizer accep
 own counts and logs are not to be relied on.
 """
 
+import math
+
 import numpy as np
 import pymanopt
 import scipy.sparse
@@ -18,10 +20,11 @@ from manifold_dl.inputs import as_atoms, as_dictionary, as_ridge, as_signals, as
 from manifold_dl.manifolds import Spheres, feasible_set
 from manifold_dl.objective import Objective
 from manifold_dl.parts import Incidence
-from manifold_dl.penalties import Penalties
+from manifold_dl.penalties import Penalties, in_units
 from manifold_dl.refusals import require_determined
 from manifold_dl.regularizers.functions import as_regularizers
 from manifold_dl.restriction import ProblemRestriction
+from manifold_dl.units import as_units, multiply
 
 
 def update_problem(
@@ -88,7 +91,7 @@ def update_problem(
     True
     """
     threads = as_threads(threads)
-    rows, scale = as_signals(signals, threads)
+    rows, scale, exponent = as_signals(signals, threads)
     n, m = rows.shape
     if dictionary is not None:
         dictionary = as_dictionary(dictionary, n_rows=m).astype(rows.dtype, copy=False)
@@ -109,7 +112,7 @@ def update_problem(
             "for what the others contribute."
         )
     if omega.values is not None:
-        omega = omega._replace(values=omega.values.astype(rows.dtype, copy=False))
+        omega = omega._replace(values=as_units(omega.values.astype(rows.dtype, copy=False), exponent))
     elif len(I) < omega.n_atoms:
         whole = Objective(rows, omega.indptr, omega.indices, omega.n_atoms, mu, threads=threads)
         omega = omega._replace(values=whole.codes(dictionary))
@@ -135,6 +138,7 @@ def update_problem(
         regularizers=regularizers,
         precondition=precondition,
         scale=scale,
+        exponent=exponent,
         feasible=feasible,
     )
 
@@ -168,7 +172,11 @@ class DictionaryProblem(pymanopt.Problem):
     record : list of Iterate
         Value, gradient norm, seconds since the first evaluation and evaluations, at every accepted point.
     scale : float
-        ‖Y‖², against which values and gradients are large or small.
+        ‖Y‖², against which values and gradients are large or small, in units of `signal_unit`².
+    signal_unit : float
+        1, unless the largest entry of the signals is beyond 2^±100 (2^±20 in single precision), where squares
+        overflow or vanish: then the power of two that the signals are divided by. Cost, gradient and `scale`
+        are in units of its square; the codes are in the units of the signals.
     stationary_point : array or None
         Where the gradient was zero, if an optimizer came to such a point.
     """
@@ -187,6 +195,7 @@ class DictionaryProblem(pymanopt.Problem):
         precondition=True,
         scale=1.0,
         relative=False,
+        exponent=0,
         feasible=None,
     ):
         if getattr(manifold, "couples_atoms", False) and len(part.atoms) < support.n_atoms:
@@ -198,10 +207,11 @@ class DictionaryProblem(pymanopt.Problem):
         self.counts = objective.counts
         self.record = []
         self.scale = scale
+        self.signal_unit, self._exponent = math.ldexp(1.0, exponent), exponent
         self.part = part
         self.feasible = feasible
         self._omega, self._whole = support, dictionary
-        penalties, regularizers = None, as_regularizers(regularizers)
+        penalties, regularizers = None, in_units(as_regularizers(regularizers), exponent)
         if regularizers:
             penalties = Penalties(regularizers, self.dictionary, part.atoms, support.n_atoms)
         self.penalties = penalties
@@ -269,7 +279,7 @@ class DictionaryProblem(pymanopt.Problem):
         if self._omega.values is not None:
             values[:] = self._omega.values
         values[self.part.entries] = codes
-        return self._omega.codes(values)
+        return self._omega.codes(multiply(values, self._exponent))
 
     def dictionary(self, point):
         """The whole m×d dictionary with the atoms I taken from `point`."""

@@ -4,6 +4,7 @@
 memory does not fit its shape, would go through NumPy and SciPy without a word.
 """
 
+import inspect
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -94,6 +95,14 @@ def warn_once(text: str, kind: str) -> None:
     """Warn, unless the same kind of warning has been given inside this `each_warning_once`."""
     given = _warned.get()
     if given is None or kind not in given:
-        warnings.warn(text, stacklevel=4)
+        warnings.warn(text, stacklevel=_depth_of_package())
     if given is not None:
         given.add(kind)
+
+
+def _depth_of_package() -> int:
+    """How far up the call came from outside of this package, so that a warning names a line of the user's."""
+    frame, depth = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "manifold_dl":
+        frame, depth = frame.f_back, depth + 1
+    return depth

@@ -12,6 +12,7 @@ import numpy as np
 
 from manifold_dl import kernels
 from manifold_dl.inputs import as_dictionary, as_matrix, as_support
+from manifold_dl.units import divide
 
 
 class ReplacementPolicy(Protocol):
@@ -93,13 +94,11 @@ class ReplaceAtoms:
 
 def _worst_represented(Y, D, support):
     """The signals, and their order by the share of energy that D X leaves over; exact fits left out."""
-    largest = np.abs(Y).max()
-    if largest == 0:
-        return Y, np.zeros(0, np.intp)
-    # In double precision and in units of the largest entry, so that no square vanishes or overflows.
-    Y, values = Y.astype(float) / largest, np.zeros(len(support.indices))
+    # In double precision, each signal in a unit of its own, so that no square vanishes or overflows.
+    exponents = np.frexp(np.abs(Y).max(axis=0))[1]
+    Y, values = divide(Y.astype(float), exponents), np.zeros(len(support.indices))
     if support.values is not None:
-        values = support.values.astype(float) / largest
+        values = divide(support.values.astype(float), np.repeat(exponents, np.diff(support.indptr)))
     rest = np.array(Y.T, order="C")
     kernels.accumulate(rest, support.indptr, support.indices, -values, np.ascontiguousarray(D.T, dtype=float))
     energy = np.einsum("mn,mn->n", Y, Y)

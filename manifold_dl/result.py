@@ -12,6 +12,7 @@ from manifold_dl.blocks import split
 from manifold_dl.callbacks import History
 from manifold_dl.inputs import as_support
 from manifold_dl.settings import restore
+from manifold_dl.units import as_units, divide
 
 
 class Reason(enum.Enum):
@@ -107,17 +108,13 @@ class Result:
         return plot_convergence(self.history, ax=ax)
 
 
-def squared_error(signals: np.ndarray, dictionary: np.ndarray, codes: Any) -> float:
-    """‖Y − DX‖², from the residual."""
+def squared_error(signals: np.ndarray, dictionary: np.ndarray, codes: Any, exponent: int = 0) -> float:
+    """‖Y − DX‖², from the residual, in units of 4^exponent (`units.unit_exponent` tells which are safe)."""
     support = as_support(codes, signals.shape[1], dictionary.shape[1])
-    rest = np.array(signals.T, order="C")
-    kernels.accumulate(
-        rest,
-        support.indptr,
-        support.indices,
-        -support.values.astype(rest.dtype),
-        np.ascontiguousarray(dictionary.T),
-    )
+    rest = np.array(divide(signals.T, exponent), order="C")
+    values = as_units(support.values.astype(rest.dtype), exponent)
+    atoms = np.ascontiguousarray(dictionary.T)
+    kernels.accumulate(rest, support.indptr, support.indices, -values, atoms)
     return float(np.einsum("nm,nm->", rest, rest, dtype=float))
 
 

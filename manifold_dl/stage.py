@@ -13,13 +13,14 @@ from manifold_dl.objective import Objective, count
 from manifold_dl.parts import Incidence
 from manifold_dl.problem import DictionaryProblem
 from manifold_dl.refusals import require_determined
+from manifold_dl.units import as_units, multiply
 
 
 class Stage:
     """The working copy of one update: D and the codes, and the residual, kept up to date."""
 
     def __init__(self, signals, dictionary, codes, threads=1, unit_atoms=True):
-        self.rows, self.scale = as_signals(signals, threads)
+        self.rows, self.scale, self.exponent = as_signals(signals, threads)  # Y in units of 2^exponent
         n, m = self.rows.shape
         D = as_dictionary(dictionary, n_rows=m)
         self.support = as_support(codes, n, D.shape[1])
@@ -28,10 +29,14 @@ class Stage:
         self.incidence = Incidence(self.support)
         if self.support.values is None:
             raise ValueError("codes holds no numbers: an update needs the codes X, not only their support.")
-        self.values = self.support.values.astype(self.rows.dtype)
+        self.values = as_units(self.support.values.astype(self.rows.dtype), self.exponent)
         self._residual = self._large = None
         if unit_atoms:
             self.normalise()
+
+    def codes(self):
+        """The codes, in the units of the signals that were given."""
+        return self.support.codes(multiply(self.values, self.exponent))
 
     def require_determined(self, mu):
         """Refuse supports on which f does not depend on D, for rules whose codes follow the dictionary."""
@@ -46,7 +51,7 @@ class Stage:
         return self._residual
 
     def without(self, part):
-        """Y_r = Y − D_{I^c} X_{I^c} over the signals that use I: codes on I do not enter, however large."""
+        """Y_r = Y − D_{I^c} X_{I^c} over the signals that use I, whose codes on I do not enter."""
         if isinstance(part.active, slice):
             return self.rows
         rows, s = self.rows[part.active], self.support
@@ -80,6 +85,7 @@ class Stage:
             precondition=settings.precondition,
             scale=self.scale,
             relative=True,
+            exponent=self.exponent,
             feasible=feasible,
         )
 

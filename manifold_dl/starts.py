@@ -6,6 +6,7 @@ import numpy as np
 
 from manifold_dl.feasibility import has_unit_atoms, onto_manifold
 from manifold_dl.inputs import as_dictionary
+from manifold_dl.units import column_norms, divide
 
 # Two starting atoms with |cosine| above this are the same signal up to a factor.
 SAME = 1 - 1e-6
@@ -55,17 +56,19 @@ def initial_dictionary(signals, n_atoms, init, rng):
         D = _cosines(m, n_atoms)
     else:
         raise ValueError(f"init={init!r}: give 'data', 'random', 'dct' or an m×d array.")
-    return (D / np.linalg.norm(D, axis=0)).astype(signals.dtype)
+    return (D / column_norms(D)).astype(signals.dtype)
 
 
 def _from_data(signals, n_atoms, rng):
     """Random signals, non-zero and distinct up to a factor; random directions where there are too few."""
     D, found = np.empty((len(signals), n_atoms)), 0
     for j in rng.permutation(signals.shape[1]):
-        norm = np.linalg.norm(signals[:, j].astype(float))
+        signal = signals[:, j].astype(float)
+        signal = divide(signal, np.frexp(np.abs(signal).max())[1])  # squares neither overflow nor vanish
+        norm = np.linalg.norm(signal)
         if norm == 0:
             continue
-        atom = signals[:, j] / norm
+        atom = signal / norm
         if np.abs(atom @ D[:, :found]).max(initial=0.0) <= SAME:
             D[:, found] = atom
             found += 1

@@ -14,10 +14,12 @@ from manifold_dl.callbacks import Step
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.errors import ComponentError
 from manifold_dl.feasibility import feasible_sets
+from manifold_dl.inputs import as_signals
 from manifold_dl.manifolds import feasible_set
 from manifold_dl.objective import tally
 from manifold_dl.outcomes import run_update
 from manifold_dl.result import squared_error
+from manifold_dl.units import code_energies, divide, times_square
 from manifold_dl.updates import SimCO, begin
 
 # Measured on streams of 20,000 signals (m = 16, d = 32, S = 4) in batches of 30, 100 and 500: with ρ = 0, 2,
@@ -39,6 +41,9 @@ class Evidence:
     ----------
     energy : array of length d
         E_i, the sum of the squared codes of every atom, with those of long ago counted less.
+    exponent : int
+        The energies are in units of 4^exponent: 0, unless the signals are so large or small that their
+        squares are no numbers of double precision.
     seen : int
         N, how many signals have been seen.
     memory : dict
@@ -48,6 +53,7 @@ class Evidence:
     energy: np.ndarray
     seen: int = 0
     memory: dict = field(default_factory=dict)
+    exponent: int = 0
 
 
 def absorb(
@@ -120,25 +126,28 @@ def absorb(
     except ComponentError as error:
         error.iteration = iteration
         raise
-    error = squared_error(signals, dictionary, codes)
+    _, signal_energy, exponent = as_signals(signals)
+    error = squared_error(signals, dictionary, codes, exponent)
     step = Step(
         iteration,
         dictionary,
         codes,
-        loss=error / n,
-        objective=error,
+        loss=times_square(error / n, exponent),
+        objective=times_square(error, exponent),
         seconds=time.perf_counter() - start,
         counts=counts,
         replaced=np.zeros(0, np.intp),
+        relative_loss=error / signal_energy if signal_energy > 0 else 0.0,
     )
     kept = (evidence.seen / (evidence.seen + n)) ** FORGETTING
-    new = np.bincount(
-        moved_codes.indices, weights=moved_codes.data.astype(float) ** 2, minlength=dictionary.shape[1]
-    )
-    energy = kept * evidence.energy + new
+    new, unit = code_energies(moved_codes, exponent), exponent
+    if evidence.energy.any():  # the units of the larger ones serve both
+        unit = max(exponent, evidence.exponent)
+        new = divide(new, 2 * (unit - exponent))
+    energy = kept * divide(evidence.energy, 2 * (unit - evidence.exponent)) + new
     # An atom without any evidence has nothing to lose: it goes where the stage puts it.
     share = np.divide(new, energy, out=np.ones_like(energy), where=energy > 0)
-    evidence = Evidence(energy, evidence.seen + n, getattr(run, "memory", {}))
+    evidence = Evidence(energy, evidence.seen + n, getattr(run, "memory", {}), unit)
     return between(update, dictionary, goal, share), evidence, step
 
 

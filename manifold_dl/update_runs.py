@@ -104,7 +104,7 @@ class SimCORun:
             stage.normalise()
         for I in subsets:
             self.move(stage, I, mu, rng)
-        return stage.D, stage.support.codes(stage.values)
+        return stage.D, stage.codes()
 
     def move(self, stage: Stage, I, mu: float, rng=None) -> None:
         """Move the atoms I of the stage, and their codes, if any signal uses them."""

@@ -202,7 +202,7 @@ class KSVD:
             if done < len(order):  # the compiled sweep stopped before an atom that is not for it
                 simco.begin().move(stage, order[done : done + 1], float(self.mu))
                 done += 1
-        return stage.D, stage.support.codes(stage.values)
+        return stage.D, stage.codes()
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class MOD:
         gram, right = (X @ X.T).toarray(), X @ stage.residual()
         used = np.diagonal(gram) > 0
         if not used.any():
-            return stage.D, stage.support.codes(stage.values)
+            return stage.D, stage.codes()
         # D + (Y − D X) Xᵀ (X Xᵀ)⁺: among all least-squares solutions the one nearest to the old D.
         D = stage.D[:, used] + _solve_symmetric(gram[np.ix_(used, used)], right[used], self.ridge).T
         norms = np.linalg.norm(D, axis=0)
@@ -250,8 +250,8 @@ class MOD:
         stage.D[:, used] = D / np.where(lost, 1, norms)
         scales = np.ones(len(gram))
         scales[used] = norms
-        values = stage.values * scales[stage.support.indices]
-        return stage.D, stage.support.codes(values.astype(stage.values.dtype))
+        stage.values = (stage.values * scales[stage.support.indices]).astype(stage.values.dtype)
+        return stage.D, stage.codes()
 
 
 def _solve_symmetric(gram, right, ridge):

@@ -38,7 +38,9 @@ def learn(signals=Y, **options):
 
 
 def step(loss, iteration=0):
-    return Step(iteration, np.eye(2), None, loss, loss, 0.0, Counts(), np.zeros(0, np.intp))
+    return Step(
+        iteration, np.eye(2), None, loss, loss, 0.0, Counts(), np.zeros(0, np.intp), relative_loss=loss
+    )
 
 
 # History

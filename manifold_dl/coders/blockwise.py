@@ -5,6 +5,7 @@ atoms each signal uses, their indices and their coefficients. Blocks have a fixe
 depend on the number of threads.
 """
 
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -13,6 +14,7 @@ import scipy.sparse
 from manifold_dl.blocks import as_threads, gather
 from manifold_dl.coders import kernels
 from manifold_dl.inputs import as_dictionary, as_matrix
+from manifold_dl.units import CODABLE, column_norms, divide, multiply, row_exponents
 
 BLOCK_SIZE = 1024
 
@@ -25,15 +27,16 @@ def as_problem(signals, dictionary):
 
 
 def encode_blocks(Y, D, kernel, threads=None, *, unit_atoms=True, rescale=False):
-    """Codes (d×n) of the columns of Y, computed by `kernel(prepared, rows, signals)` block by block.
+    """Codes (d×n) of the columns of Y, computed by `kernel(prepared, rows, signals, exponent)` by blocks.
 
-    The third argument is the slice of signals the block holds. With `unit_atoms` the kernel sees atoms of
-    norm 1, and its coefficients are divided by the norms afterwards. With `rescale` it sees signals whose
-    largest entry lies between 1/2 and 1; scaling by powers of two loses nothing, and no square can then
-    under- or overflow.
+    The third argument is the slice or array of the signals in `rows`, which are divided by 2^exponent: 0 for
+    ordinary ones, so that no square under- or overflows. A kernel with a tolerance or a penalty in the
+    units of the data has to divide it as well. With `unit_atoms` the kernel sees atoms of norm 1, and its
+    coefficients are divided by the norms afterwards. With `rescale` it sees signals whose largest entry lies
+    between 1/2 and 1.
     """
     d, n = D.shape[1], Y.shape[1]
-    norms = np.linalg.norm(D, axis=0)
+    norms = column_norms(D)
     # Norms that differ from 1 by rounding are 1: no atom is touched that was normalised before.
     if not unit_atoms or np.abs(norms - 1).max() <= 64 * np.finfo(D.dtype).eps:
         norms = None
@@ -41,11 +44,15 @@ def encode_blocks(Y, D, kernel, threads=None, *, unit_atoms=True, rescale=False)
 
     def run(block):
         rows = np.require(Y[:, block].T, requirements=["C", "A", "W"])
-        if not rescale:
-            return _compact(*kernel(prepared, rows, block))
-        exponents = np.frexp(np.abs(rows).max(axis=1))[1]
-        counts, indices, values = _compact(*kernel(prepared, np.ldexp(rows, -exponents[:, None]), block))
-        return counts, indices, np.ldexp(values, np.repeat(exponents, counts))
+        if rescale:
+            exponents = np.frexp(np.abs(rows).max(axis=1))[1]
+            scaled = divide(rows, exponents[:, None])
+            counts, indices, values = _compact(*kernel(prepared, scaled, block, 0))
+            return counts, indices, multiply(values, np.repeat(exponents, counts))
+        exponents = row_exponents(rows)
+        if exponents is None:
+            return _compact(*kernel(prepared, rows, block, 0))
+        return _by_size(partial(kernel, prepared), rows, block, exponents)
 
     blocks = [slice(start, min(start + BLOCK_SIZE, n)) for start in range(0, n, BLOCK_SIZE)]
     counts, indices, values = map(np.concatenate, zip(*gather(run, blocks, as_threads(threads)), strict=True))
@@ -53,6 +60,21 @@ def encode_blocks(Y, D, kernel, threads=None, *, unit_atoms=True, rescale=False)
     if norms is not None:
         values = values / norms[indices]
     return scipy.sparse.csc_array((values, indices, indptr), shape=(d, n))
+
+
+def _by_size(kernel, rows, block, exponents):
+    """The codes of a block whose signals need units of their own: those of about one size together."""
+    left, groups, found = np.arange(len(rows)), [], []
+    while len(left):
+        unit = int(exponents[left].max())
+        together = exponents[left] > unit - CODABLE[rows.dtype]
+        group, left = left[together], left[~together]
+        counts, indices, values = _compact(*kernel(divide(rows[group], unit), block.start + group, unit))
+        groups.append(group)
+        found.append((counts, indices, multiply(values, unit)))
+    order, (counts, indices, values) = np.concatenate(groups), map(np.concatenate, zip(*found, strict=True))
+    entries = np.argsort(np.repeat(order, counts), kind="stable")  # back to the order of the signals
+    return counts[np.argsort(order)], indices[entries], values[entries]
 
 
 def _compact(counts, indices, values):

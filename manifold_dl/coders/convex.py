@@ -8,6 +8,8 @@ import numpy as np
 from manifold_dl.coders import kernels
 from manifold_dl.coders.blockwise import as_problem, encode_blocks, require_sparsity
 from manifold_dl.inputs import as_support
+from manifold_dl.kernels.reference import take
+from manifold_dl.units import divide
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,10 @@ class Lasso:
         start = _starting_codes(codes, Y, D)
         refit = self.sparsity or 0
 
-        def kernel(prepared, rows, block):
-            return kernels.lasso(prepared, rows, [self.alpha], self.relative, self.tol, refit, start(block))
+        def kernel(prepared, rows, signals, exponent):
+            alpha = self.alpha if self.relative else _in_units(self.alpha, exponent, rows.dtype)
+            begin = start(signals, exponent)
+            return kernels.lasso(prepared, rows, [alpha], self.relative, self.tol, refit, begin)
 
         return encode_blocks(Y, D, kernel, threads, unit_atoms=False)
 
@@ -129,28 +133,37 @@ class BasisPursuit:
         smallest = max(self.smallest, 1e3 * np.finfo(Y.dtype).eps)
         path = np.append(2.0 ** -np.arange(1, np.ceil(-np.log2(smallest))), smallest)
 
-        def kernel(prepared, rows, block):
-            return kernels.lasso(prepared, rows, path, True, 1e-6, min(D.shape), start(block))
+        def kernel(prepared, rows, signals, exponent):
+            return kernels.lasso(prepared, rows, path, True, 1e-6, min(D.shape), start(signals, exponent))
 
         return encode_blocks(Y, D, kernel, threads, unit_atoms=False)
 
 
 def _starting_codes(codes, Y, D):
-    """A function from a block of signals to its part of `codes`: indptr, indices, values."""
+    """A function from signals and their exponent to their part of `codes`: indptr, indices, values.
+
+    The signals are a slice or an array of indices; they are in units of 2^exponent, as the values will be.
+    """
+    every = np.arange(Y.shape[1])
     if codes is None:
         nothing = np.zeros(0, np.int32), np.zeros(0, Y.dtype)
-        return lambda block: (np.zeros(block.stop - block.start + 1, np.int64), *nothing)
+        return lambda signals, exponent: (np.zeros(len(every[signals]) + 1, np.int64), *nothing)
     support = as_support(codes, Y.shape[1], D.shape[1])
     if support.values is None:
         raise TypeError("codes holds a support without coefficients; a warm start needs codes.")
     values = support.values.astype(Y.dtype)
 
-    def part(block):
-        indptr = support.indptr[block.start : block.stop + 1]
-        entries = slice(indptr[0], indptr[-1])
-        return indptr - indptr[0], support.indices[entries], values[entries]
+    def part(signals, exponent):
+        indptr, indices, places = take(support.indptr, support.indices, every[signals])
+        return indptr, indices, divide(values[places], exponent)
 
     return part
+
+
+def _in_units(alpha, exponent, dtype):
+    """alpha / 2^exponent, as near to it as the type allows."""
+    limits = np.finfo(dtype)
+    return float(np.clip(float(divide(np.float64(alpha), exponent)), limits.tiny, limits.max / 4))
 
 
 def _require_fraction(name, value):

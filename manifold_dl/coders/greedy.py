@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from manifold_dl.coders import kernels
 from manifold_dl.coders.blockwise import as_problem, encode_blocks, require_a_stop, require_sparsity
+from manifold_dl.units import times_square
 
 
 @dataclass(frozen=True)
@@ -110,4 +111,8 @@ def _pursue(kernel, coder, signals, dictionary, threads):
     sparsity = min(D.shape) if coder.sparsity is None else coder.sparsity
     require_sparsity(sparsity, *D.shape)
     tol = -1.0 if coder.tol is None else float(coder.tol)
-    return encode_blocks(Y, D, lambda prepared, rows, _: kernel(prepared, rows, sparsity, tol), threads)
+
+    def run(prepared, rows, _, exponent):
+        return kernel(prepared, rows, sparsity, times_square(tol, -exponent))
+
+    return encode_blocks(Y, D, run, threads)

@@ -10,6 +10,7 @@ from manifold_dl.coders.blockwise import (
     require_count,
     require_sparsity,
 )
+from manifold_dl.units import times_square
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,9 @@ class MatchingPursuit:
         require_sparsity(sparsity, d=D.shape[1])
         tol = -1.0 if self.tol is None else float(self.tol)
 
-        def kernel(prepared, rows, _):
-            return kernels.matching_pursuit(prepared, rows, sparsity, tol, self.max_iter)
+        def kernel(prepared, rows, _, exponent):
+            allowed = times_square(tol, -exponent)
+            return kernels.matching_pursuit(prepared, rows, sparsity, allowed, self.max_iter)
 
         return encode_blocks(Y, D, kernel, threads)
 
@@ -194,7 +196,7 @@ def _iterate(kernel, coder, signals, dictionary, threads):
     Y, D = as_problem(signals, dictionary)
     require_sparsity(coder.sparsity, *D.shape)
 
-    def run(prepared, rows, _):
+    def run(prepared, rows, *_):
         return kernel(prepared, rows, coder.sparsity, coder.max_iter)
 
     return encode_blocks(Y, D, run, threads, rescale=True)

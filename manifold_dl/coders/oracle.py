@@ -10,6 +10,7 @@ from manifold_dl.blocks import as_threads, gather, split
 from manifold_dl.coders.blockwise import BLOCK_SIZE, as_problem
 from manifold_dl.inputs import as_support
 from manifold_dl.kernels import fit
+from manifold_dl.units import divide, multiply, row_exponents
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,12 @@ def least_squares_codes(Y, D, support, threads=None):
     def run(block):
         rows, indptr, indices = block.data
         rows = np.require(rows, requirements=["C", "A", "W"])
-        return fit(rows, indptr, indices, atoms, gram, 0.0, keep_factors=False).codes
+        exponents = row_exponents(rows)
+        if exponents is None:
+            return fit(rows, indptr, indices, atoms, gram, 0.0, keep_factors=False).codes
+        scaled = divide(rows, exponents[:, None])
+        codes = fit(scaled, indptr, indices, atoms, gram, 0.0, keep_factors=False).codes
+        return multiply(codes, np.repeat(exponents, np.diff(indptr)))
 
     blocks = split(Y.T, support.indptr, support.indices, BLOCK_SIZE)
     values = np.concatenate(gather(run, blocks, as_threads(threads)))

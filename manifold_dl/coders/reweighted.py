@@ -77,7 +77,7 @@ class FOCUSS:
 
         ridge = max(self.ridge, 8 * np.finfo(Y.dtype).eps)  # less would be lost in rounding
 
-        def kernel(prepared, rows, _):
+        def kernel(prepared, rows, *_):
             return kernels.focuss(prepared, rows, size, self.p, ridge, self.max_iter, self.negligible)
 
         # The kernel finds the supports; their codes are those of the atoms and signals as given.
