@@ -36,6 +36,8 @@ class OptimizerRun:
         It is copied, with its line searcher, and stays as it is.
     memory : dict, optional
         What `memory` of an earlier run was, to go on as if there had been no break.
+    is_own : bool
+        The optimizer was made for this run and need not be copied.
 
     Examples
     --------
@@ -50,9 +52,11 @@ class OptimizerRun:
     [0.  0.6 0.8]
     """
 
-    def __init__(self, optimizer: Any, memory: dict[str, float | None] | None = None) -> None:
+    def __init__(
+        self, optimizer: Any, memory: dict[str, float | None] | None = None, *, is_own: bool = False
+    ) -> None:
         self.optimizer = optimizer
-        self._own = own = _copied(optimizer)
+        self._own = own = optimizer if is_own else _copied(optimizer)
         if isinstance(own, Optimizer):
             own._verbosity = 0  # its default prints every step, for thousands of problems
         #: Whether it moves along lines, as those optimizers do that take a line searcher.
