@@ -27,7 +27,7 @@ from manifold_dl.objective import Counts, tally
 from manifold_dl.outcomes import run_replacement, run_update, wants_to_stop
 from manifold_dl.penalties import penalty_of
 from manifold_dl.refusals import each_warning_once, warn_once
-from manifold_dl.result import Reason, Result, explained_fraction, squared_error
+from manifold_dl.result import Reason, Result, explained_fraction, squared_error, warn_if_refused
 from manifold_dl.starts import initial_dictionary, start_on_manifold
 from manifold_dl.storage import RunState, fingerprint, load_checkpoint
 from manifold_dl.units import code_energies, times_square
@@ -276,6 +276,7 @@ class LearningRun:
         except Exception as error:
             error.add_note("It happened in the coding after the last iteration.")
             raise
+        warn_if_refused(self.history)
         return self._result(D, codes, reason)
 
     def _result(self, D: np.ndarray, codes: scipy.sparse.csc_array, reason: Reason) -> Result:

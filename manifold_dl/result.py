@@ -2,6 +2,7 @@
 
 import enum
 import math
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -136,6 +137,13 @@ def never_improved(history: History) -> str:
     if refused:
         sentence += f"; {refused} of its points were refused, not finite or with a higher objective"
     return sentence + "."
+
+
+def warn_if_refused(history: History) -> None:
+    """Warn where no set of atoms was ever improved because the optimizer's points were refused."""
+    sentence = never_improved(history)
+    if sentence and np.nansum(history.refused) > 0:
+        warnings.warn(sentence, RuntimeWarning, stacklevel=2)
 
 
 def explained_fraction(signals: np.ndarray, dictionary: np.ndarray, codes: Any) -> float:

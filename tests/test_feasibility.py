@@ -378,3 +378,112 @@ def test_blocks_of_bases_stay_bases_from_batch_to_batch():
     )
     with pytest.raises(ValueError, match=r"ties the atoms of a set.*schedule=AllAtoms\(\) or a list"):
         drawn.partial_fit(Y.T)
+
+
+# What a result says
+
+
+def learn(update, **options):
+    Y = mdl.datasets.synthetic(M, 8, 60, sparsity=2, rng=0).signals
+    return learn_dictionary(Y, 8, coder=OMP(sparsity=2), update=update, rng=0, **{"max_iter": 3} | options)
+
+
+def test_a_result_says_when_no_set_was_ever_improved():
+    class Stay:
+        def run(self, problem, *, initial_point=None):
+            return SimpleNamespace(point=initial_point)
+
+    result = learn(SimCO(Stay(), mu=0.0))
+    np.testing.assert_array_equal(result.history.sets, 1)
+    np.testing.assert_array_equal(result.history.improved + result.history.refused, 0)
+    assert f"improved none of the {result.n_iter} sets of atoms" in str(result)
+    assert "improved none" not in str(learn(SimCO()))
+    assert "improved none" not in str(learn(mdl.KSVD()))
+    assert "improved none" not in str(learn(mdl.MOD()))  # there are no sets
+
+
+def test_there_is_a_warning_when_all_points_were_refused():
+    class Rises:
+        def run(self, problem, *, initial_point=None):
+            return SimpleNamespace(point=-np.roll(initial_point, 1, axis=1))
+
+    with pytest.warns(RuntimeWarning, match=r"improved none of the 3 sets.*3 of its points were refused"):
+        result = learn(SimCO(Rises(), mu=0.0), tol=0)
+    assert "3 of its points were refused" in str(result)
+
+
+def test_history_counts_the_sets_of_a_sweep():
+    result = learn(SimCO(mu=0.0, schedule=OneAtATime()), replace=None)
+    assert (result.history.sets <= 8).all() and result.history.sets[0] > 4
+    assert result.history.improved[0] == result.history.sets[0]
+    np.testing.assert_array_equal(result.history.refused, 0)
+
+
+def test_a_result_says_when_atoms_are_not_unit():
+    result = learn(SimCO(manifold=Sphere))
+    norms = np.linalg.norm(result.dictionary, axis=0)
+    assert np.linalg.norm(result.dictionary) == pytest.approx(1) and norms.max() < 0.99
+    assert f"norms of {norms.min():.3g} to {norms.max():.3g}" in str(result)
+    assert "norms of" not in str(learn(SimCO(manifold=Oblique)))
+
+
+# Starts, replaced atoms and early ends in the loop
+
+
+@each_manifold
+def test_learning_ends_on_the_manifold_even_if_stopped_after_a_replacement(name):
+    factory, is_member = MEMBERS[name]
+    d = 4 if name in ("Orthonormal", "Stiefel", "Sphere") else 12
+    Y = mdl.datasets.synthetic(M, 12, 60, sparsity=2, rng=3).signals
+    start = 3 * np.random.default_rng(1).standard_normal((M, d))
+    for max_iter, stop in ((1, 9), (10, 0), (10, 9)):
+        steps = []
+
+        def callback(step, steps=steps, stop=stop):
+            steps.append(step)
+            return step.iteration == stop
+
+        result = learn_dictionary(
+            Y,
+            d,
+            coder=OMP(sparsity=2),
+            update=SimCO(manifold=factory),
+            init=start,
+            replace=mdl.ReplaceAtoms(min_users=31),
+            callbacks=[callback],
+            max_iter=max_iter,
+        )
+        assert is_member(result.dictionary)
+        assert all(is_member(step.dictionary) for step in steps)
+    assert max_iter == 1 or any(len(step.replaced) for step in steps)
+
+
+def test_a_given_start_is_brought_onto_the_manifold_before_it_is_coded():
+    seen = []
+
+    class Watching:
+        def encode(self, signals, dictionary):
+            seen.append(dictionary.copy())
+            return OMP(sparsity=2).encode(signals, dictionary)
+
+    Y = mdl.datasets.synthetic(M, 8, 60, sparsity=2, rng=0).signals
+    start = np.random.default_rng(0).standard_normal((M, 8))
+    for fit in (
+        lambda **parts: learn_dictionary(Y, 8, init=start, max_iter=2, **parts),
+        lambda **parts: mdl.ManifoldDictionaryLearning(8, init=start.T, max_iter=2, **parts).fit(Y.T),
+        lambda **parts: mdl.ManifoldDictionaryLearning(8, init=start.T, **parts).partial_fit(Y.T),
+    ):
+        seen.clear()
+        fit(coder=Watching(), update=SimCO(manifold=ZeroMean))
+        assert all(MEMBERS["ZeroMean"][1](D) for D in seen)
+
+
+def test_norms_that_a_manifold_leaves_free_are_those_of_the_given_start():
+    Y = mdl.datasets.synthetic(M, 8, 60, sparsity=2, rng=0).signals
+    start = np.abs(
+        3 * np.random.default_rng(0).standard_normal((M, 8))
+    )  # on Positive, which knows no way there
+    result = learn_dictionary(
+        Y, 8, coder=OMP(sparsity=2), update=SimCO(manifold=Positive), init=start, max_iter=3
+    )
+    assert result.dictionary.min() > 0 and result.history.loss[-1] < result.history.loss[0]
