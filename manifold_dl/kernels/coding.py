@@ -16,6 +16,7 @@ of G per step from the second-level cache, where this reads one.
 
 import numpy as np
 
+from manifold_dl.kernels.coding_factor import CHEAP, are_accurate, inverse_row, inverse_row_bound, refine
 from manifold_dl.kernels.coding_parts import (
     ROUNDINGS,
     ROWS,
@@ -60,6 +61,7 @@ def _omp(atoms, tiles, gram, signals, tol, eps, counts, indices, values):
     product = np.empty((ROWS, tiles.shape[2]), gram.dtype)
     quarter, sixteenth = np.empty(padded // 4, gram.dtype), np.empty(padded // 16, gram.dtype)
     Q, L = np.empty((sparsity, padded), gram.dtype), np.empty((sparsity, sparsity), gram.dtype)
+    scratch = np.empty(sparsity, gram.dtype)
     z, residual = np.empty(sparsity, gram.dtype), np.empty(atoms.shape[1], gram.dtype)
     for j in range(n):
         if j % ROWS == 0:
@@ -67,14 +69,21 @@ def _omp(atoms, tiles, gram, signals, tol, eps, counts, indices, values):
         a, support, x = correlations[j % ROWS], indices[j], values[j]
         norm, limit, left = residual_budget(signals[j], tol)
         largest_ever = 0.0
-        k = 0
+        k, spread = 0, 0.0
         while k < sparsity and left > limit:
             p = argmax_abs(a, quarter, sixteenth)
             largest_ever = max(largest_ever, abs(a[p]))
             if abs(a[p]) <= ROUNDINGS * eps * largest_ever or contains(support, k, p):
                 break  # the residual is orthogonal to every atom, as far as this arithmetic can tell
-            if not extend_factor(L, Q, gram, k, p, eps):
-                break  # atom p depends on the support
+            w = extend_factor(L, Q, gram, k, p)
+            inverse = inverse_row_bound(w, gram[p, p], spread)
+            if inverse > 1 / (CHEAP * ROUNDINGS * eps):
+                inverse = inverse_row(gram, L, support, k, w, gram[p, p], scratch)
+            if not inverse <= 1 / (ROUNDINGS * eps):
+                a[p] = 0  # atom p depends on the support: the next one
+                continue
+            spread += inverse
+            L[k, k] = 1 / np.sqrt(w)
             z[k] = a[p] * L[k, k]
             support[k] = p
             k += 1
@@ -82,10 +91,14 @@ def _omp(atoms, tiles, gram, signals, tol, eps, counts, indices, values):
                 update(a, gram[p], Q, k - 1, p, L[k - 1, k - 1], z[k - 1])
             if tol >= 0:
                 left -= (z[k - 1] / norm) ** 2
-                if left <= limit + ROUNDINGS * eps:
-                    solve_upper(L, z, x, k)
+                if left <= limit + ROUNDINGS * eps or is_close_to_dependent(L, k):
+                    growth = solve_upper(L, z, 1.0, x, k)
+                    if not are_accurate(growth, spread, eps):
+                        refine(L, signals[j], atoms, support, x, k, residual, scratch)
                     left = relative_error(signals[j], norm, atoms, support, x, k, residual)
-        solve_upper(L, z, x, k)
+        growth = solve_upper(L, z, 1.0, x, k)
+        if not are_accurate(growth, spread, eps):
+            refine(L, signals[j], atoms, support, x, k, residual, scratch)
         sort_by_index(support, x, k)
         counts[j] = k
 
@@ -98,6 +111,7 @@ def _forward_selection(atoms, tiles, gram, signals, tol, eps, counts, indices, v
     product = np.empty((ROWS, tiles.shape[2]), gram.dtype)
     quarter, sixteenth = np.empty(padded // 4, gram.dtype), np.empty(padded // 16, gram.dtype)
     Q, L = np.empty((sparsity, padded), gram.dtype), np.empty((sparsity, sparsity), gram.dtype)
+    scratch = np.empty(sparsity, gram.dtype)
     z, residual = np.empty(sparsity, gram.dtype), np.empty(atoms.shape[1], gram.dtype)
     gains, remaining = np.empty(padded, gram.dtype), np.empty(padded, gram.dtype)
     squares = np.empty(padded, gram.dtype)
@@ -117,12 +131,21 @@ def _forward_selection(atoms, tiles, gram, signals, tol, eps, counts, indices, v
         if scale > 0:
             divide(a, scale)
         copy(squares, remaining)
-        k = 0
+        k, spread = 0, 0.0
         while k < sparsity and left > limit and scale > 0:
-            if abs(a[p]) <= ROUNDINGS * eps or contains(support, k, p):
+            if contains(support, k, p) or not abs(a[p]) > ROUNDINGS * eps:
                 break
-            if not extend_factor(L, Q, gram, k, p, eps):
-                break
+            w = extend_factor(L, Q, gram, k, p)
+            inverse = inverse_row_bound(w, gram[p, p], spread)
+            if inverse > 1 / (CHEAP * ROUNDINGS * eps):
+                inverse = inverse_row(gram, L, support, k, w, gram[p, p], scratch)
+            if not inverse <= 1 / (ROUNDINGS * eps):
+                remaining[p] = 0  # atom p depends on the support: the next one
+                gains[p] = 0
+                p = argmax_abs(gains, quarter, sixteenth)
+                continue
+            spread += inverse
+            L[k, k] = 1 / np.sqrt(w)
             z[k] = a[p] * L[k, k]
             support[k] = p
             k += 1
@@ -132,30 +155,26 @@ def _forward_selection(atoms, tiles, gram, signals, tol, eps, counts, indices, v
                 p = argmax_abs(gains, quarter, sixteenth)
             if tol >= 0:
                 left -= (z[k - 1] * scale / norm) ** 2
-                if left <= limit + ROUNDINGS * eps:
-                    solve_upper(L, z, x, k)
-                    multiply(x, scale, k)
+                if left <= limit + ROUNDINGS * eps or is_close_to_dependent(L, k):
+                    growth = solve_upper(L, z, scale, x, k)
+                    if not are_accurate(growth, spread, eps):
+                        refine(L, signals[j], atoms, support, x, k, residual, scratch)
                     left = relative_error(signals[j], norm, atoms, support, x, k, residual)
-        solve_upper(L, z, x, k)
-        multiply(x, scale, k)
+        growth = solve_upper(L, z, scale, x, k)
+        if not are_accurate(growth, spread, eps):
+            refine(L, signals[j], atoms, support, x, k, residual, scratch)
         sort_by_index(support, x, k)
         counts[j] = k
 
 
 @compiled_in_order
-def extend_factor(L, Q, gram, k, p, eps):
-    """Row k of the Cholesky factor of G_II when atom p joins; its diagonal is stored inverted.
-
-    False where p depends on the support: w, the squared distance of the atom from its span, is only rounding.
-    """
+def extend_factor(L, Q, gram, k, p):
+    """Row k of the factor when atom p joins, read off Q; returns the square of its diagonal entry."""
     w = gram[p, p]
     for l in range(k):
         L[k, l] = Q[l, p]
         w -= Q[l, p] * Q[l, p]
-    if not w > ROUNDINGS * eps * gram[p, p]:
-        return False
-    L[k, k] = 1 / np.sqrt(w)
-    return True
+    return w
 
 
 @compiled_in_order
@@ -214,16 +233,23 @@ def divide(a, scale):
 
 
 @compiled_in_order
-def multiply(x, scale, k):
-    for l in range(k):
-        x[l] *= scale
+def is_close_to_dependent(L, k):
+    """Whether an atom is so close to the span of those before that 1 − Σz² is no measure of the residual."""
+    largest = abs(L[0, 0])
+    for l in range(1, k):
+        largest = max(largest, L[l, l])
+    return largest > 8
 
 
 @compiled_in_order
-def solve_upper(L, z, x, k):
-    """Lᵀx = z, with the inverse of the diagonal stored."""
+def solve_upper(L, z, scale, x, k):
+    """Lᵀx = scale·z, with the inverse of the diagonal stored; returns max |x| / max |scale·z|."""
+    before, after = z.dtype.type(0), z.dtype.type(0)
     for i in range(k - 1, -1, -1):
-        t = z[i]
+        t = z[i] * scale
+        before = max(before, abs(t))
         for l in range(i + 1, k):
             t -= L[l, i] * x[l]
         x[i] = t * L[i, i]
+        after = max(after, abs(x[i]))
+    return after / before if k > 0 else before

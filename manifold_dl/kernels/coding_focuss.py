@@ -6,13 +6,13 @@ vanished are left out, so a step becomes cheaper as the code becomes sparse.
 
 import numpy as np
 
+from manifold_dl.kernels.coding_factor import append_row, empty_factor, solve
 from manifold_dl.kernels.coding_parts import (
     MULTIPLICATIONS,
-    append_row,
     copy,
     empty_codes,
     keep_largest,
-    solve,
+    product,
     sort_by_index,
 )
 from manifold_dl.kernels.compiling import compiled_reordering
@@ -33,7 +33,7 @@ def focuss(dictionary, signals, sparsity, p, ridge, max_iter, negligible):
 def _focuss(atoms, signals, p, ridge, max_iter, negligible, tolerance, counts, indices, values):
     d, m = atoms.shape
     weighted, system = np.empty((d, m), atoms.dtype), np.empty((m, m), atoms.dtype)
-    part, L = np.empty((m, m), atoms.dtype), np.empty((m, m), atoms.dtype)
+    part, factor = np.empty((m, m), atoms.dtype), empty_factor(m, system)
     order, z = np.arange(m), np.empty(m, atoms.dtype)
     active, x, weights = np.empty(d, np.int64), np.empty(d, atoms.dtype), np.empty(d, atoms.dtype)
     for j in range(len(signals)):
@@ -46,11 +46,11 @@ def _focuss(atoms, signals, p, ridge, max_iter, negligible, tolerance, counts, i
             gather(weighted, k, ridge, part, system)
             independent = True
             for l in range(m):
-                independent = independent and append_row(system, L, order, l, l, 0.0)
+                independent = independent and append_row(system, factor, order, l, l, 0.0)
             if not independent:
                 break  # the ridge is lost in rounding: the last codes stand
             copy(signals[j], z)
-            solve(L, z, m)
+            solve(factor.L, z, m)
             largest, change = 0.0, 0.0
             for l in range(k):
                 fresh = weights[l] * product(weighted[l], z)
@@ -101,11 +101,3 @@ def gather(weighted, k, ridge, part, system):
         trace += system[i, i]
     for i in range(m):
         system[i, i] += ridge * trace / m
-
-
-@compiled_reordering
-def product(a, b):
-    total = a[0] * 0
-    for i in range(len(a)):
-        total += a[i] * b[i]
-    return total

@@ -7,6 +7,7 @@ where a function says so.
 
 import numpy as np
 
+from manifold_dl.kernels.coding_factor import empty_factor, least_squares
 from manifold_dl.kernels.coding_parts import (
     ROUNDINGS,
     ROWS,
@@ -16,7 +17,7 @@ from manifold_dl.kernels.coding_parts import (
     empty_codes,
     euclidean_norm,
     keep_largest,
-    least_squares,
+    product,
     relative_error,
     residual_budget,
     residual_correlations,
@@ -33,7 +34,7 @@ def matching_pursuit(dictionary, signals, sparsity, tol, max_iter):
 
 def gradient_pursuit(dictionary, signals, sparsity, max_iter):
     codes = empty_codes(signals, sparsity)
-    _gradient_pursuit(*dictionary[1:], signals, max_iter, np.finfo(signals.dtype).eps, *codes)
+    _gradient_pursuit(*dictionary, signals, max_iter, np.finfo(signals.dtype).eps, *codes)
     return codes
 
 
@@ -45,18 +46,18 @@ def subspace_pursuit(dictionary, signals, sparsity, max_iter):
 
 def iht(dictionary, signals, sparsity, max_iter):
     codes = empty_codes(signals, sparsity)
-    _iht(*dictionary[1:], signals, max_iter, np.finfo(signals.dtype).eps, *codes)
+    _iht(*dictionary, signals, max_iter, np.finfo(signals.dtype).eps, *codes)
     return codes
 
 
 @compiled_in_order
 def _matching_pursuit(atoms, tiles, gram, signals, tol, max_iter, eps, counts, indices, values):
     n, sparsity = values.shape
-    correlations, product, quarter, sixteenth = scratch(gram, tiles)
+    correlations, products, quarter, sixteenth = scratch(gram, tiles)
     residual = np.empty(atoms.shape[1], gram.dtype)
     for j in range(n):
         if j % ROWS == 0:
-            correlate(signals[j : j + ROWS], tiles, product, correlations)
+            correlate(signals[j : j + ROWS], tiles, products, correlations)
         h, support, x = correlations[j % ROWS], indices[j], values[j]
         norm, limit, left = residual_budget(signals[j], tol)
         largest_ever = 0.0
@@ -80,20 +81,22 @@ def _matching_pursuit(atoms, tiles, gram, signals, tol, max_iter, eps, counts, i
                 left -= (step / norm) * (h[p] / norm)
                 if left <= limit + ROUNDINGS * eps:
                     left = relative_error(signals[j], norm, atoms, support, x, k, residual)
-            subtract(h, step, gram[p])
+            add_multiple(h, -step, gram[p])
         sort_by_index(support, x, k)
         counts[j] = k
 
 
 @compiled_in_order
-def _gradient_pursuit(tiles, gram, signals, max_iter, eps, counts, indices, values):
+def _gradient_pursuit(atoms, tiles, gram, signals, max_iter, eps, counts, indices, values):
     n, sparsity = values.shape
-    correlations, product, quarter, sixteenth = scratch(gram, tiles)
-    gradient = np.empty(sparsity, gram.dtype)
+    correlations, products, quarter, sixteenth = scratch(gram, tiles)
+    gradient, image = np.empty(sparsity, gram.dtype), np.empty(atoms.shape[1], gram.dtype)
+    h = np.empty(len(gram), gram.dtype)
     for j in range(n):
         if j % ROWS == 0:
-            correlate(signals[j : j + ROWS], tiles, product, correlations)
-        h, support, x = correlations[j % ROWS], indices[j], values[j]
+            correlate(signals[j : j + ROWS], tiles, products, correlations)
+        a, support, x = correlations[j % ROWS], indices[j], values[j]
+        copy(a, h)
         largest_ever = 0.0
         k = 0
         for _ in range(max_iter):
@@ -109,13 +112,13 @@ def _gradient_pursuit(tiles, gram, signals, max_iter, eps, counts, indices, valu
                 k += 1
             for i in range(k):
                 gradient[i] = h[support[i]]
-            square = quadratic_form(gram, support, gradient, k)
+            square = squared_image(atoms, support, gradient, k, image)
             if not square > 0:
                 break
             step = squared_norm(gradient, k) / square  # to the minimum along the gradient
             for i in range(k):
                 x[i] += step * gradient[i]
-                subtract(h, step * gradient[i], gram[support[i]])
+            residual_correlations(a, gram, support, x, k, h)
         sort_by_index(support, x, k)
         counts[j] = k
 
@@ -123,18 +126,18 @@ def _gradient_pursuit(tiles, gram, signals, max_iter, eps, counts, indices, valu
 @compiled_in_order
 def _subspace_pursuit(atoms, tiles, gram, signals, max_iter, eps, counts, indices, values):
     n, sparsity = values.shape
-    correlations, product, quarter, sixteenth = scratch(gram, tiles)
+    correlations, products, quarter, sixteenth = scratch(gram, tiles)
     h, residual = np.empty(len(gram), gram.dtype), np.empty(atoms.shape[1], gram.dtype)
-    L = np.empty((2 * sparsity, 2 * sparsity), gram.dtype)
+    factor = empty_factor(2 * sparsity, gram)
     merged, trial = np.empty(2 * sparsity, np.int32), np.empty(2 * sparsity, gram.dtype)
     for j in range(n):
         if j % ROWS == 0:
-            correlate(signals[j : j + ROWS], tiles, product, correlations)
+            correlate(signals[j : j + ROWS], tiles, products, correlations)
         a, support, x = correlations[j % ROWS], indices[j], values[j]
         norm = euclidean_norm(signals[j])
         copy(a, h)
         k = take_largest(h, support, 0, sparsity, quarter, sixteenth)
-        k = least_squares(a, gram, L, support, x, k, eps)
+        k = least_squares(a, gram, factor, signals[j], atoms, support, x, k, eps, residual)
         error = relative_error(signals[j], norm, atoms, support, x, k, residual) if norm > 0 else 0.0
         for _ in range(max_iter):
             if error <= (ROUNDINGS * eps) ** 2:
@@ -144,9 +147,9 @@ def _subspace_pursuit(atoms, tiles, gram, signals, max_iter, eps, counts, indice
                 merged[l] = support[l]
                 h[support[l]] = 0
             both = take_largest(h, merged, k, k + sparsity, quarter, sixteenth)
-            both = least_squares(a, gram, L, merged, trial, both, eps)
+            both = least_squares(a, gram, factor, signals[j], atoms, merged, trial, both, eps, residual)
             both = keep_largest(merged, trial, both, sparsity)
-            both = least_squares(a, gram, L, merged, trial, both, eps)
+            both = least_squares(a, gram, factor, signals[j], atoms, merged, trial, both, eps, residual)
             lower = relative_error(signals[j], norm, atoms, merged, trial, both, residual)
             if not lower < error:
                 break
@@ -158,16 +161,16 @@ def _subspace_pursuit(atoms, tiles, gram, signals, max_iter, eps, counts, indice
 
 
 @compiled_in_order
-def _iht(tiles, gram, signals, max_iter, eps, counts, indices, values):
+def _iht(atoms, tiles, gram, signals, max_iter, eps, counts, indices, values):
     n, sparsity = values.shape
-    correlations, product, quarter, sixteenth = scratch(gram, tiles)
+    correlations, products, quarter, sixteenth = scratch(gram, tiles)
     h, moved = np.empty(len(gram), gram.dtype), np.empty(len(gram), gram.dtype)
-    L = np.empty((sparsity, sparsity), gram.dtype)
+    factor, residual = empty_factor(sparsity, gram), np.empty(atoms.shape[1], gram.dtype)
     fresh, trial = np.empty(sparsity, np.int32), np.empty(sparsity, gram.dtype)
     union, change = np.empty(2 * sparsity, np.int32), np.empty(2 * sparsity, gram.dtype)
     for j in range(n):
         if j % ROWS == 0:
-            correlate(signals[j : j + ROWS], tiles, product, correlations)
+            correlate(signals[j : j + ROWS], tiles, products, correlations)
         a, support, x = correlations[j % ROWS], indices[j], values[j]
         copy(a, h)
         k = take_largest(h, support, 0, sparsity, quarter, sixteenth)
@@ -177,7 +180,7 @@ def _iht(tiles, gram, signals, max_iter, eps, counts, indices, values):
             residual_correlations(a, gram, support, x, k, h)
             for l in range(k):
                 trial[l] = h[support[l]]
-            square = quadratic_form(gram, support, trial, k)
+            square = squared_image(atoms, support, trial, k, residual)
             if not square > 0:
                 break
             step = squared_norm(trial, k) / square
@@ -191,7 +194,7 @@ def _iht(tiles, gram, signals, max_iter, eps, counts, indices, values):
                 size = threshold(moved, fresh, trial, sparsity, quarter, sixteenth)
                 both = difference(support, x, k, fresh, trial, size, union, change)
                 length = squared_norm(change, both)
-                safe = 0.99 * length / quadratic_form(gram, union, change, both)
+                safe = 0.99 * length / squared_image(atoms, union, change, both, residual)
                 if both == k or not step > safe:
                     break
                 step = min(step / 2, safe)
@@ -200,7 +203,7 @@ def _iht(tiles, gram, signals, max_iter, eps, counts, indices, values):
                 support[l], x[l] = fresh[l], trial[l]
             if length <= (ROUNDINGS * eps) * squared_norm(x, k):
                 break
-        k = least_squares(a, gram, L, support, x, k, eps)
+        k = least_squares(a, gram, factor, signals[j], atoms, support, x, k, eps, residual)
         sort_by_index(support, x, k)
         counts[j] = k
 
@@ -227,9 +230,9 @@ def position(support, k, p):
 
 
 @compiled_in_order
-def subtract(h, step, row):
+def add_multiple(h, c, row):
     for i in range(len(h)):
-        h[i] -= step * row[i]
+        h[i] += c * row[i]
 
 
 @compiled_in_order
@@ -275,18 +278,17 @@ def difference(support, x, k, fresh, trial, size, union, change):
 
 @compiled_in_order
 def squared_norm(x, k):
-    total = x[0] * 0
+    total = x.dtype.type(0)
     for l in range(k):
         total += x[l] * x[l]
     return total
 
 
 @compiled_in_order
-def quadratic_form(gram, support, x, k):
-    """‖Dx‖² = xᵀGx."""
-    total = x[0] * 0
+def squared_image(atoms, support, x, k, image):
+    """‖Dx‖², from the atoms: xᵀGx would be rounding where they are nearly dependent."""
+    for i in range(len(image)):
+        image[i] = 0
     for l in range(k):
-        row = gram[support[l]]
-        for i in range(k):
-            total += x[l] * x[i] * row[support[i]]
-    return total
+        add_multiple(image, x[l], atoms[support[l]])
+    return product(image, image)

@@ -13,17 +13,15 @@ c = 1/(1 + tol) the point c·r is feasible for the dual, and the gap is (1 − c
 
 import numpy as np
 
+from manifold_dl.kernels.coding_factor import append_row, empty_factor, least_squares, solve
 from manifold_dl.kernels.coding_parts import (
     ROUNDINGS,
     ROWS,
-    append_row,
     argmax_abs,
     contains,
     correlate,
     keep_largest,
-    least_squares,
     residual_correlations,
-    solve,
     sort_by_index,
 )
 from manifold_dl.kernels.compiling import compiled_reordering
@@ -41,13 +39,13 @@ def lasso(dictionary, signals, path, relative, tol, refit, start):
     values = np.empty((n, capacity), signals.dtype)
     eps = np.finfo(signals.dtype).eps
     path = np.asarray(path, signals.dtype)
-    _lasso(*dictionary[1:], signals, path, relative, tol, refit, eps, *start, counts, indices, values)
+    _lasso(*dictionary, signals, path, relative, tol, refit, eps, *start, counts, indices, values)
     return counts, indices, values
 
 
 @compiled_reordering
 def _lasso(
-    tiles, gram, signals, path, relative, tol, refit, eps, start_indptr, start_indices, start_values,
+    atoms, tiles, gram, signals, path, relative, tol, refit, eps, start_indptr, start_indices, start_values,
     counts, indices, values,
 ):  # fmt: skip
     n, capacity = values.shape
@@ -55,7 +53,8 @@ def _lasso(
     correlations = np.empty((ROWS, padded), gram.dtype)
     product = np.empty((ROWS, tiles.shape[2]), gram.dtype)
     quarter, sixteenth = np.empty(padded // 4, gram.dtype), np.empty(padded // 16, gram.dtype)
-    L, h = np.empty((capacity, capacity), gram.dtype), np.empty(padded, gram.dtype)
+    factor, h = empty_factor(capacity, gram), np.empty(padded, gram.dtype)
+    residual = np.empty(atoms.shape[1], gram.dtype)
     signs, goal = np.empty(capacity, gram.dtype), np.empty(capacity, gram.dtype)
     for j in range(n):
         if j % ROWS == 0:
@@ -63,30 +62,32 @@ def _lasso(
         a, active, x = correlations[j % ROWS], indices[j], values[j]
         k = 0
         for i in range(start_indptr[j], start_indptr[j + 1]):
-            k = add(gram, L, active, x, signs, k, start_indices[i], start_values[i], eps)
+            k = add(gram, factor, active, x, signs, k, start_indices[i], start_values[i], eps)
         largest = abs(a[argmax_abs(a, quarter, sixteenth)])
         for i in range(len(path)):
             penalty = path[i] * largest if relative else path[i]
             # A correlation that is only rounding violates nothing, however small the penalty.
             allowed = max(penalty * (1 + tol), ROUNDINGS * eps * largest)
-            k = descend(a, gram, penalty, allowed, eps, L, active, x, signs, k, goal, h, quarter, sixteenth)
+            limits = penalty, allowed, eps
+            k = descend(a, gram, limits, factor, active, x, signs, k, goal, h, quarter, sixteenth)
         if refit > 0:
             k = keep_largest(active, x, k, refit)
-            k = least_squares(a, gram, L, active, x, k, eps)
+            k = least_squares(a, gram, factor, signals[j], atoms, active, x, k, eps, residual)
         sort_by_index(active, x, k)
         counts[j] = k
 
 
 @compiled_reordering
-def descend(a, gram, penalty, allowed, eps, L, active, x, signs, k, goal, h, quarter, sixteenth):
+def descend(a, gram, limits, factor, active, x, signs, k, goal, h, quarter, sixteenth):
     """The lasso solution for one signal, from the k active atoms given; returns how many are active."""
+    penalty, allowed, eps = limits
     entered = -1
     for _ in range(64 + 16 * len(x)):  # the method ends by itself; rounding must not keep it going
         while k > 0:
             for l in range(k):
                 goal[l] = a[active[l]] - penalty * signs[l]
-            solve(L, goal, k)
-            out, step = -1, x[0] * 0 + 1
+            solve(factor.L, goal, k)
+            out, step = -1, x.dtype.type(1)
             for l in range(k):
                 if goal[l] * signs[l] <= 0:
                     until_zero = x[l] / (x[l] - goal[l]) if x[l] != 0 else x[l]
@@ -97,7 +98,7 @@ def descend(a, gram, penalty, allowed, eps, L, active, x, signs, k, goal, h, qua
             if out < 0:
                 break
             gone = active[out]
-            k = remove(gram, L, active, x, signs, k, out, eps)
+            k = remove(gram, factor, active, x, signs, k, out, eps)
             if gone == entered:
                 return k  # the atom let in moved the wrong way: what it could gain is only rounding
         residual_correlations(a, gram, active, x, k, h)
@@ -106,36 +107,36 @@ def descend(a, gram, penalty, allowed, eps, L, active, x, signs, k, goal, h, qua
             return k
         sign = np.sign(h[entered])
         before = k
-        k = add(gram, L, active, x, signs, k, entered, sign, eps)
+        k = add(gram, factor, active, x, signs, k, entered, sign, eps)
         if k > before:
             x[before] = 0
         else:
-            k = exchange(gram, L, active, x, signs, k, entered, sign, goal, eps)
+            k = exchange(gram, factor, active, x, signs, k, entered, sign, goal, eps)
             if not contains(active, k, entered):
                 return k
     return k
 
 
 @compiled_reordering
-def add(gram, L, active, x, signs, k, p, value, eps):
+def add(gram, factor, active, x, signs, k, p, value, eps):
     """Append atom p, with coefficient `value`, unless it is zero or depends on the active atoms."""
-    if value == 0 or k == len(x) or not append_row(gram, L, active, k, p, eps):
+    if value == 0 or k == len(x) or not append_row(gram, factor, active, k, p, eps):
         return k
     active[k], x[k], signs[k] = p, value, np.sign(value)
     return k + 1
 
 
 @compiled_reordering
-def remove(gram, L, active, x, signs, k, out, eps):
+def remove(gram, factor, active, x, signs, k, out, eps):
     """Take out one atom; the rows of the Cholesky factor below it are computed again."""
     kept = out
     for l in range(out + 1, k):
-        kept = add(gram, L, active, x, signs, kept, active[l], x[l], eps)
+        kept = add(gram, factor, active, x, signs, kept, active[l], x[l], eps)
     return kept
 
 
 @compiled_reordering
-def exchange(gram, L, active, x, signs, k, p, sign, goal, eps):
+def exchange(gram, factor, active, x, signs, k, p, sign, goal, eps):
     """Let in an atom that depends on the active ones, d_p = Σ c_l d_l, in place of one of them.
 
     Moving x_p up and x_A by −c leaves the fit as it is and lowers ‖x‖₁, until a coefficient meets zero. Where
@@ -143,13 +144,13 @@ def exchange(gram, L, active, x, signs, k, p, sign, goal, eps):
     """
     for l in range(k):
         goal[l] = sign * gram[p, active[l]]
-    solve(L, goal, k)
-    fall = x[0] * 0
+    solve(factor.L, goal, k)
+    fall = x.dtype.type(0)
     for l in range(k):
         fall += goal[l] * signs[l]
     if not fall > 1:
         return k
-    out, step = -1, x[0] * 0
+    out, step = -1, x.dtype.type(0)
     for l in range(k):
         if goal[l] * signs[l] > 0:
             until_zero = x[l] / goal[l]
@@ -157,5 +158,5 @@ def exchange(gram, L, active, x, signs, k, p, sign, goal, eps):
                 out, step = l, until_zero
     for l in range(k):
         x[l] -= step * goal[l]
-    k = remove(gram, L, active, x, signs, k, out, eps)
-    return add(gram, L, active, x, signs, k, p, sign * step, eps)
+    k = remove(gram, factor, active, x, signs, k, out, eps)
+    return add(gram, factor, active, x, signs, k, p, sign * step, eps)

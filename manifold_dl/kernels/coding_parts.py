@@ -1,4 +1,4 @@
-"""What the sparse coding kernels share: products with the dictionary, searches, small triangular systems.
+"""What the sparse coding kernels share: products with the dictionary, searches, residuals.
 
 A signal's products with all atoms stand in a row a = Dᵀy of padded length; a support is an array of which the
 first k entries count. Nothing here allocates memory per signal.
@@ -176,12 +176,18 @@ def euclidean_norm(y):
 @compiled_in_order
 def relative_error(signal, norm, atoms, support, x, k, residual):
     """‖y − Dx‖²/‖y‖² from the residual itself: 1 − Σz² has lost every digit once the fit is nearly exact."""
+    subtract_fit(signal, atoms, support, x, k, residual)
+    return (euclidean_norm(residual) / norm) ** 2
+
+
+@compiled_in_order
+def subtract_fit(signal, atoms, support, x, k, residual):
+    """residual = y − Dx."""
     copy(signal, residual)
     for l in range(k):
         atom = atoms[support[l]]
         for i in range(len(residual)):
             residual[i] -= x[l] * atom[i]
-    return (euclidean_norm(residual) / norm) ** 2
 
 
 @compiled_reordering
@@ -200,50 +206,8 @@ def residual_correlations(a, gram, active, x, k, h):
 
 
 @compiled_reordering
-def append_row(gram, L, active, k, p, eps):
-    """Row k of the Cholesky factor of G_AA when atom p joins, its diagonal stored inverted.
-
-    False where p depends on the atoms before it.
-    """
-    row = L[k]
-    w = gram[p, p]
-    for l in range(k):
-        other, t = L[l], gram[p, active[l]]
-        for i in range(l):
-            t -= other[i] * row[i]
-        t *= other[l]
-        row[l] = t
-        w -= t * t
-    if not w > ROUNDINGS * eps * gram[p, p]:
-        return False
-    row[k] = 1 / np.sqrt(w)
-    return True
-
-
-@compiled_reordering
-def solve(L, b, k):
-    """L Lᵀx = b, in place."""
-    for l in range(k):
-        row, t = L[l], b[l]
-        for i in range(l):
-            t -= row[i] * b[i]
-        b[l] = t * row[l]
-    for l in range(k - 1, -1, -1):
-        row = L[l]
-        t = b[l] * row[l]
-        b[l] = t
-        for i in range(l):
-            b[i] -= t * row[i]
-
-
-@compiled_reordering
-def least_squares(a, gram, L, active, x, k, eps):
-    """Least-squares coefficients on a support, without the atoms that depend on those before them."""
-    kept = 0
-    for l in range(k):
-        if append_row(gram, L, active, kept, active[l], eps):
-            active[kept] = active[l]
-            x[kept] = a[active[l]]
-            kept += 1
-    solve(L, x, kept)
-    return kept
+def product(a, b):
+    total = a.dtype.type(0)
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total

@@ -26,46 +26,51 @@ def omp(dictionary, signals, sparsity, tol):
     """The next atom is the one most correlated with the residual."""
     atoms = dictionary.atoms
 
-    def choose(residual, support):
+    def gains(residual, support):
         correlations = np.abs(atoms @ residual)
         correlations[support] = 0
-        return np.argmax(correlations)
+        return correlations
 
-    return _pursue(atoms, signals, sparsity, tol, choose)
+    return _pursue(atoms, signals, sparsity, tol, gains)
 
 
 def forward_selection(dictionary, signals, sparsity, tol):
     """The next atom is the one that leaves the smallest residual: only its part off the span counts."""
     atoms = dictionary.atoms
 
-    def choose(residual, support):
+    def gains(residual, support):
         basis = np.linalg.qr(atoms[support].T)[0] if support else np.zeros((atoms.shape[1], 0), atoms.dtype)
         outside = atoms - (atoms @ basis) @ basis.T
         squares = np.sum(outside**2, axis=1)
         allowed = squares > ROUNDINGS * np.finfo(atoms.dtype).eps
-        gains = (outside @ residual) ** 2 / np.where(allowed, squares, 1)
-        return np.argmax(np.where(allowed, gains, -1))
+        return np.where(allowed, (outside @ residual) ** 2 / np.where(allowed, squares, 1), 0)
 
-    return _pursue(atoms, signals, sparsity, tol, choose)
+    return _pursue(atoms, signals, sparsity, tol, gains)
 
 
-def _pursue(atoms, signals, sparsity, tol, choose):
-    """Add the chosen atom and solve least squares on the support, until sparse or close enough."""
+def _pursue(atoms, signals, sparsity, tol, gains):
+    """Add the atom of the largest gain and solve least squares on the support, until sparse or close enough.
+
+    An atom that depends on the support is passed over.
+    """
     codes = []
     for signal in signals:
         scale = np.max(np.abs(signal)) or 1
         y = signal / scale
-        support, x, residual = [], np.zeros(0), y
+        support, x, residual, dependent = [], np.zeros(0), y, []
         threshold = ROUNDINGS * np.finfo(atoms.dtype).eps * np.max(np.abs(atoms @ y))
         while len(support) < sparsity and (tol < 0 or np.linalg.norm(residual) * scale > np.sqrt(tol)):
-            p = choose(residual, support)
-            if p in support or np.abs(atoms[p] @ residual) <= threshold:
+            gain = gains(residual, support)
+            gain[dependent] = 0
+            p = np.argmax(gain)
+            if gain[p] == 0 or np.abs(atoms[p] @ residual) <= threshold:
                 break
-            A = atoms[[*support, p]].T
-            solution, _, rank, _ = np.linalg.lstsq(A, y)
-            if rank < A.shape[1]:
-                break
-            support, x, residual = [*support, p], solution, y - A @ solution
+            if not _is_independent(atoms, support, p):
+                dependent.append(p)
+                continue
+            support = [*support, p]
+            x = _solve(atoms, y, support)
+            residual = y - x @ atoms[support]
         codes.append((support, x * scale))
     return _pack(codes, signals.dtype, sparsity)
 
@@ -80,7 +85,7 @@ def lasso(dictionary, signals, path, relative, tol, refit, start):
             indices[indptr[j] : indptr[j + 1]], values[indptr[j] : indptr[j + 1]], strict=True
         ):
             support = np.flatnonzero(x)
-            if not _depends(atoms, support, i):
+            if _is_independent(atoms, support, i):
                 x[i] = value
         largest = np.max(np.abs(atoms @ y))
         for penalty in np.multiply(path, largest if relative else 1):
@@ -88,7 +93,7 @@ def lasso(dictionary, signals, path, relative, tol, refit, start):
             x = _descend(atoms, y, x, penalty, allowed)
         support = np.flatnonzero(x)
         if refit > 0:
-            support = _largest(x, refit)
+            support = _independent(atoms, _largest(x, refit))
             x[support] = _solve(atoms, y, support)
         codes.append((support, x[support]))
     return _pack(codes, signals.dtype, min(atoms.shape))
@@ -116,7 +121,7 @@ def _descend(atoms, y, x, penalty, allowed):
         if np.abs(correlations[p]) <= allowed or p in support:
             break
         signs[p] = np.sign(correlations[p])
-        if _depends(atoms, support, p):
+        if not _is_independent(atoms, support, p):
             # d_p = Σ c_l d_l: raise x_p and lower the others by c, until one of them meets zero.
             c = np.linalg.lstsq(atoms[support].T, signs[p] * atoms[p])[0]
             falling = c * signs[support] > 0
@@ -130,11 +135,6 @@ def _descend(atoms, y, x, penalty, allowed):
             support = np.delete(support, out)
         support = np.append(support, p)
     return x
-
-
-def _depends(atoms, support, p):
-    rest = atoms[p] - _solve(atoms, atoms[p], support) @ atoms[support]
-    return rest @ rest <= ROUNDINGS * np.finfo(atoms.dtype).eps * (atoms[p] @ atoms[p])
 
 
 def matching_pursuit(dictionary, signals, sparsity, tol, max_iter):
@@ -182,14 +182,17 @@ def subspace_pursuit(dictionary, signals, sparsity, max_iter):
     """Merge the support with the atoms best correlated, solve, keep the largest, solve, while it helps."""
     atoms, codes = dictionary.atoms, []
     for y in signals:
-        support = _largest(atoms @ y, sparsity)
+        support = _independent(atoms, _largest(atoms @ y, sparsity))
         x = _solve(atoms, y, support)
         for _ in range(max_iter):
             residual = y - x @ atoms[support]
             if np.linalg.norm(residual) <= ROUNDINGS * np.finfo(atoms.dtype).eps * np.linalg.norm(y):
                 break
-            merged = np.union1d(support, _largest(atoms @ residual, sparsity)).astype(int)
-            trial = merged[_largest(_solve(atoms, y, merged), sparsity)]
+            correlations = atoms @ residual
+            correlations[support] = 0
+            merged = _independent(atoms, [*support, *_largest(correlations, sparsity)])
+            largest = _largest(_solve(atoms, y, merged), sparsity)
+            trial = _independent(atoms, [merged[l] for l in largest])
             solution = _solve(atoms, y, trial)
             if np.linalg.norm(y - solution @ atoms[trial]) >= np.linalg.norm(residual):
                 break
@@ -221,6 +224,7 @@ def iht(dictionary, signals, sparsity, max_iter):
             x, support = proposal, kept
             if length <= ROUNDINGS * eps * (x @ x):
                 break
+        support = _independent(atoms, support)
         codes.append((support, _solve(atoms, y, support)))
     return _pack(codes, signals.dtype, sparsity)
 
@@ -251,6 +255,23 @@ def _largest(values, size):
     """Indices of the entries largest in magnitude, leaving out zeros."""
     order = np.argsort(-np.abs(values), kind="stable")[:size]
     return order[values[order] != 0]
+
+
+def _is_independent(atoms, support, p):
+    """Whether atom p is farther from the span of the support than rounding of its fit there could make it."""
+    c = _solve(atoms, atoms[p], support)
+    rest = atoms[p] - c @ atoms[support]
+    size = atoms[p] @ atoms[p] + c**2 @ np.sum(atoms[support] ** 2, axis=1)
+    return rest @ rest > ROUNDINGS * np.finfo(atoms.dtype).eps * size
+
+
+def _independent(atoms, support):
+    """The support without the atoms that depend on those before them."""
+    kept = []
+    for p in support:
+        if _is_independent(atoms, kept, p):
+            kept.append(p)
+    return kept
 
 
 def _solve(atoms, y, support):
