@@ -22,9 +22,10 @@ class OMP:
 
     Notes
     -----
-    A signal may get fewer atoms: none if it is zero, and no more once its residual is orthogonal to all atoms
-    or the next atom depends on those chosen. Atoms of any norm are accepted: the choice goes by the angle,
-    the codes belong to the atoms as given. scikit-learn's `orthogonal_mp` does the same for atoms of norm 1.
+    A signal may get fewer atoms: none if it is zero, and no more once its residual is orthogonal to all
+    atoms. Atoms that depend on those chosen are passed over. Atoms of any norm are accepted: the choice goes
+    by the angle, the codes belong to the atoms as given. scikit-learn's `orthogonal_mp` does
+    the same for atoms of norm 1.
 
     The result has the dtype of the signals and does not depend on `threads`.
 
