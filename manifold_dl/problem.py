@@ -172,7 +172,7 @@ class DictionaryProblem(pymanopt.Problem):
     record : list of Iterate
         Value, gradient norm, seconds since the first evaluation and evaluations, at every accepted point.
     scale : float
-        ‖Y‖², against which values and gradients are large or small, in units of `signal_unit`².
+        ‖Y‖², against which values and gradients are large or small, in units of the square of `signal_unit`.
     signal_unit : float
         1, unless the largest entry of the signals is beyond 2^±100 (2^±20 in single precision), where squares
         overflow or vanish: then the power of two that the signals are divided by. Cost, gradient and `scale`

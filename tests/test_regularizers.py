@@ -193,7 +193,7 @@ def test_they_print_themselves():
 
 
 def test_an_estimator_with_regularizers_clones():
-    penalties = [Tether(0.1, np.eye(4)) + 2 * Decorrelation(0.1, [0, 0, 1, 1]), Smoothness(0.1, (2, 2))]
+    penalties = (Tether(0.1, np.eye(4)) + 2 * Decorrelation(0.1, [0, 0, 1, 1]), Smoothness(0.1, (2, 2)))
     model = ManifoldDictionaryLearning(n_components=4, update=SimCO(regularizers=penalties))
     assert clone(model).update.regularizers == penalties
 
