@@ -345,7 +345,7 @@ def single_atom(swap):
             D_svd[:, i] = np.linalg.svd(rest)[0][:, 0]
             X_svd[i, users] = D_svd[:, i] @ rest / (1 + swap.mu)
     best, found = total(swap, given, D_svd, X_svd), total(swap, given, D, X)
-    # Methods without derivatives end up to 1 % above the minimum of an atom, and the atoms after it see that: a
+    # Methods without derivatives end up to 1 % above the minimum of an atom, and later atoms see that: a
     # sweep of the swarm was measured up to 20 % above. The default makes five steps.
     rough = swap.optimizer in (*WITHOUT_DERIVATIVES, "default")
     assert abs(found - best) <= (0.25 if rough else 1e-5) * best, (found, best)
