@@ -345,10 +345,10 @@ def single_atom(swap):
             D_svd[:, i] = np.linalg.svd(rest)[0][:, 0]
             X_svd[i, users] = D_svd[:, i] @ rest / (1 + swap.mu)
     best, found = total(swap, given, D_svd, X_svd), total(swap, given, D, X)
-    # Methods without derivatives end up to 1 % above the minimum of an atom, and later atoms see that: a
-    # sweep of the swarm was measured up to 20 % above. The default makes five steps.
-    rough = swap.optimizer in (*WITHOUT_DERIVATIVES, "default")
-    assert abs(found - best) <= (0.25 if rough else 1e-5) * best, (found, best)
+    # Nelder-Mead ends up to 1 % above the minimum of an atom, and later atoms see that; the default makes
+    # five steps. A whole sweep of a swarm was measured 20 % above, at 16x32.
+    allowed = {"NelderMead": 0.05, "default": 0.05, "ParticleSwarm": 0.25}.get(swap.optimizer, 1e-5)
+    assert abs(found - best) <= allowed * best, (found, best)
 
 
 def loop(swap):
