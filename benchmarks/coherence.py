@@ -45,7 +45,7 @@ def patches(picture, n, size=8, seed=0):
 
 
 def update(penalties, n_steps):
-    optimizer = ConjugateGradient(line_searcher=mdl.GeodesicSearch(), max_iterations=n_steps + 1, verbosity=0)
+    optimizer = ConjugateGradient(line_searcher=mdl.WolfeSearch(), max_iterations=n_steps + 1, verbosity=0)
     return mdl.SimCO(optimizer=optimizer, mu=0.0, regularizers=penalties, threads=1)
 
 

@@ -30,9 +30,9 @@ from rich.table import Table
 
 from manifold_dl import SimCO, kernels, update_problem
 from manifold_dl.kernels import compiled, compiled_geodesic
-from manifold_dl.line_search import GeodesicSearch, GoldenSection
+from manifold_dl.line_search import GoldenSection, WolfeSearch
 from manifold_dl.manifolds import Spheres
-from manifold_dl.updates import MOD
+from manifold_dl.updates.simco import MOD
 
 SIZES = [(16, 32, 4, 300), (64, 256, 5, 10_000), (64, 256, 5, 65_000)]
 SMALLEST, LARGEST = SIZES[0], SIZES[-1]
@@ -110,11 +110,11 @@ def steps_against_mod(data, repeats):
         repeats,
         dense=lambda: dense_mod(data.signals, X),
         sparse=lambda: MOD()(data.signals, data.start, data.codes),
-        geodesic=lambda: one_step(data, GeodesicSearch()),
+        geodesic=lambda: one_step(data, WolfeSearch()),
         golden=lambda: one_step(data, GoldenSection()),
     )
     rivals = ("dense", "MOD, dense NumPy", 1.0), ("sparse", "MOD()", None)
-    searchers = ("geodesic", "GeodesicSearch"), ("golden", "GoldenSection")
+    searchers = ("geodesic", "WolfeSearch"), ("golden", "GoldenSection")
     for (rival, rival_label, target), (name, label) in product(rivals, searchers):
         yield Row(
             f"step with {label} / {rival_label}",
@@ -185,7 +185,7 @@ def timed_kernels():
         for place in (kernels, compiled, compiled_geodesic)
         for name, kernel in vars(place).items()
         if isinstance(kernel, Dispatcher) and (place is kernels or name.startswith("_"))
-    ] + [(GeodesicSearch, "whole")]
+    ] + [(WolfeSearch, "whole")]
     originals = [getattr(place, name) for place, name in places]
 
     def timed(kernel):
@@ -202,12 +202,12 @@ def timed_kernels():
         nothing(0)
     delay, spent[0] = spent[0] / 1000, 0.0
     for (place, name), kernel in zip(places, originals, strict=True):
-        setattr(place, name, staticmethod(timed(kernel)) if place is GeodesicSearch else timed(kernel))
+        setattr(place, name, staticmethod(timed(kernel)) if place is WolfeSearch else timed(kernel))
     try:
         yield spent
     finally:
         for (place, name), kernel in zip(places, originals, strict=True):
-            setattr(place, name, staticmethod(kernel) if place is GeodesicSearch else kernel)
+            setattr(place, name, staticmethod(kernel) if place is WolfeSearch else kernel)
 
 
 def share_of_python(data, repeats, few=4, many=20):
@@ -218,7 +218,7 @@ def share_of_python(data, repeats, few=4, many=20):
             for clocks in (nullcontext([0.0]), timed_kernels()):  # the clocks take their time, too
                 problem = data.problem()
                 optimizer = ConjugateGradient(
-                    line_searcher=GeodesicSearch(),
+                    line_searcher=WolfeSearch(),
                     max_iterations=n_steps + 1,
                     min_gradient_norm=0,
                     verbosity=0,
@@ -236,12 +236,12 @@ def share_of_python(data, repeats, few=4, many=20):
 
 def memory(size):
     """The peak of a step, with everything that is alive, over what has to be there: Y and its codes."""
-    one_step(Data(*SMALLEST), GeodesicSearch())  # compiled and imported before anything is measured
+    one_step(Data(*SMALLEST), WolfeSearch())  # compiled and imported before anything is measured
     data = Data(*size)
     codes = data.codes
     needed = data.signals.nbytes + codes.data.nbytes + codes.indices.nbytes + codes.indptr.nbytes
     tracemalloc.start()
-    one_step(data, GeodesicSearch())
+    one_step(data, WolfeSearch())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     detail = f"{needed / 2**20:.0f} MiB + {peak / 2**20:.0f} MiB"
@@ -266,8 +266,8 @@ def two_threads(data, repeats):
     times = turns(
         repeats,
         clock=time.perf_counter,
-        one=lambda: one_step(data, GeodesicSearch(), threads=1),
-        two=lambda: one_step(data, GeodesicSearch(), threads=2),
+        one=lambda: one_step(data, WolfeSearch(), threads=1),
+        two=lambda: one_step(data, WolfeSearch(), threads=2),
     )
     seconds = {name: min(values) for name, values in times.items()}
     usual = np.median(times["one"]) / np.median(times["two"])

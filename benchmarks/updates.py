@@ -29,11 +29,11 @@ from sklearn.linear_model import orthogonal_mp_gram
 from threadpoolctl import threadpool_limits
 
 from manifold_dl.datasets import synthetic
-from manifold_dl.line_search import GeodesicSearch, GoldenSection
+from manifold_dl.line_search import GoldenSection, WolfeSearch
 from manifold_dl.manifolds import Spheres
 from manifold_dl.optimizers import LBFGS
-from manifold_dl.problem import update_problem
-from manifold_dl.updates import KSVD, MOD, SimCO, Stage
+from manifold_dl.problem.update_problem import update_problem
+from manifold_dl.updates.simco import KSVD, MOD, SimCO, Stage
 
 console = Console(width=118)
 
@@ -68,7 +68,7 @@ def stages(n, repeats):
         "KSVD(method='power')": KSVD(method="power", threads=1),
         "MOD()": MOD(),
         "SimCO, one step, GoldenSection": SimCO(one_step(GoldenSection()), mu=0.1, threads=1).begin(),
-        "SimCO, one step, GeodesicSearch": SimCO(one_step(GeodesicSearch()), mu=0.1, threads=1).begin(),
+        "SimCO, one step, WolfeSearch": SimCO(one_step(WolfeSearch()), mu=0.1, threads=1).begin(),
         "SimCO(), the default": SimCO(mu=0.1, threads=1).begin(),
     }
     seconds = {name: [] for name in rules}
@@ -145,11 +145,11 @@ def optimizers():
     # Each with what suits it best of the settings tried: all searches but that of L-BFGS gain from a longer
     # first step, conjugate gradients from the rule for β and a laxer search, the trust region from a laxer
     # inner iteration.
-    geodesic = partial(GeodesicSearch, first_step=None)
+    geodesic = partial(WolfeSearch, first_step=None)
     return {
         "SteepestDescent + GoldenSection": SteepestDescent(line_searcher=GoldenSection(), **limits),
-        "SteepestDescent + GeodesicSearch": SteepestDescent(line_searcher=geodesic(), **limits),
-        "ConjugateGradient + GeodesicSearch": ConjugateGradient(
+        "SteepestDescent + WolfeSearch": SteepestDescent(line_searcher=geodesic(), **limits),
+        "ConjugateGradient + WolfeSearch": ConjugateGradient(
             beta_rule="PolakRibiere", line_searcher=geodesic(curvature=0.3), **limits
         ),
         "LBFGS": LBFGS(**limits),

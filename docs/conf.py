@@ -37,7 +37,7 @@ nitpicky = True
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 4
 
-# A name is documented where users find it: manifold_dl.SimCO, not manifold_dl.updates.SimCO.
+# A name is documented where users find it: manifold_dl.SimCO, not manifold_dl.updates.simco.SimCO.
 autosummary_generate = True
 autosummary_imported_members = True
 autodoc_typehints = "none"  # the docstrings say more than the types

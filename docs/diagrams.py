@@ -120,7 +120,7 @@ def flow():
         arrow((196, 354), (290, 354)),
         arrow((196, 422), (290, 422)),
         box(604, 262, 176, 62, "optimizer", "Pymanopt's own,", "LBFGS, ...", swap=True),
-        box(604, 384, 176, 62, "line searcher", "GeodesicSearch,", "GoldenSection, ...", swap=True),
+        box(604, 384, 176, 62, "line searcher", "WolfeSearch,", "GoldenSection, ...", swap=True),
         arrow((604, 293), (510, 293), both=True),
         data(557, 285, "f, ∇f, H, P"),
         arrow((692, 324), (692, 384), both=True),

@@ -25,7 +25,7 @@ def journey(seed=11):
     for ridge in RIDGES:
         problem = mdl.update_problem(Y, X, mu=ridge)
         for _ in range(STEPS):
-            one_step = SteepestDescent(line_searcher=mdl.GeodesicSearch(), max_iterations=1, verbosity=0)
+            one_step = SteepestDescent(line_searcher=mdl.WolfeSearch(), max_iterations=1, verbosity=0)
             way.append(one_step.run(problem, initial_point=way[-1]).point)
     # An atom and its negative are the same to us: of the two we take the one that faces the reader.
     way = np.array(way) * np.sign(towards(VIEW) @ way[-1])

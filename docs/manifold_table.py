@@ -13,7 +13,7 @@ import numpy as np
 from pymanopt.manifolds import Sphere
 from pymanopt.optimizers import ConjugateGradient, NelderMead, ParticleSwarm, SteepestDescent, TrustRegions
 
-from manifold_dl import LBFGS, GeodesicSearch, GoldenSection, LeadingSingularVector, SimCO, update_problem
+from manifold_dl import LBFGS, GoldenSection, LeadingSingularVector, SimCO, WolfeSearch, update_problem
 from manifold_dl.manifolds import (
     Columns,
     Euclidean,
@@ -46,11 +46,9 @@ MANIFOLDS = {
 
 OPTIMIZERS = {
     "SteepestDescent, golden": lambda: SteepestDescent(line_searcher=GoldenSection(), max_iterations=5),
-    "SteepestDescent, geodesic": lambda: SteepestDescent(line_searcher=GeodesicSearch(), max_iterations=5),
+    "SteepestDescent, geodesic": lambda: SteepestDescent(line_searcher=WolfeSearch(), max_iterations=5),
     "ConjugateGradient, golden": lambda: ConjugateGradient(line_searcher=GoldenSection(), max_iterations=5),
-    "ConjugateGradient, geodesic": lambda: ConjugateGradient(
-        line_searcher=GeodesicSearch(), max_iterations=5
-    ),
+    "ConjugateGradient, geodesic": lambda: ConjugateGradient(line_searcher=WolfeSearch(), max_iterations=5),
     "LBFGS, golden": lambda: LBFGS(line_searcher=GoldenSection(), max_iterations=5),
     "LBFGS, geodesic": lambda: LBFGS(max_iterations=5),
     "TrustRegions": lambda: TrustRegions(max_iterations=5),

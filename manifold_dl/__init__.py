@@ -18,7 +18,7 @@ _HOMES = {
     "errors": ["ComponentError"],
     "estimator": ["ManifoldDictionaryLearning"],
     "learn": ["learn_dictionary"],
-    "line_search": ["GeodesicSearch", "GoldenSection"],
+    "line_search": ["WolfeSearch", "GoldenSection"],
     "optimizers": ["LBFGS", "LeadingSingularVector"],
     "problem": ["update_problem"],
     "replacement": ["ReplaceAtoms"],

@@ -10,7 +10,6 @@ from manifold_dl import (
     regularizers,
     schedules,
 )
-from manifold_dl.callbacks import Checkpoint, EarlyStopping, History, Progress, Step
 from manifold_dl.coders import (
     FOCUSS,
     IHT,
@@ -24,16 +23,17 @@ from manifold_dl.coders import (
     MatchingPursuit,
     SubspacePursuit,
 )
-from manifold_dl.errors import ComponentError
+from manifold_dl.components.errors import ComponentError
 from manifold_dl.estimator import ManifoldDictionaryLearning
-from manifold_dl.learn import learn_dictionary
-from manifold_dl.line_search import GeodesicSearch, GoldenSection
+from manifold_dl.learning.callbacks import Checkpoint, EarlyStopping, History, Progress, Step
+from manifold_dl.learning.learn import learn_dictionary
+from manifold_dl.learning.replacement import ReplaceAtoms
+from manifold_dl.learning.result import Reason, Result
+from manifold_dl.learning.storage import load, save
+from manifold_dl.line_search import GoldenSection, WolfeSearch
 from manifold_dl.optimizers import LBFGS, LeadingSingularVector
-from manifold_dl.problem import update_problem
-from manifold_dl.replacement import ReplaceAtoms
-from manifold_dl.result import Reason, Result
-from manifold_dl.storage import load, save
-from manifold_dl.updates import KSVD, MOD, SimCO
+from manifold_dl.problem.update_problem import update_problem
+from manifold_dl.updates.simco import KSVD, MOD, SimCO
 
 __version__: str
 
@@ -51,7 +51,6 @@ __all__ = [
     "EarlyStopping",
     "FixedSupport",
     "ForwardSelection",
-    "GeodesicSearch",
     "GoldenSection",
     "GradientPursuit",
     "History",
@@ -66,6 +65,7 @@ __all__ = [
     "SimCO",
     "Step",
     "SubspacePursuit",
+    "WolfeSearch",
     "datasets",
     "diagnostics",
     "learn_dictionary",

@@ -16,18 +16,18 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from manifold_dl import by_name
-from manifold_dl.blocks import using_threads
-from manifold_dl.callbacks import History, Progress
+from manifold_dl._validation import require_sound_indices, require_unmasked
 from manifold_dl.coders import OMP
 from manifold_dl.coders.calling import run_coder
-from manifold_dl.learn import learn_dictionary
-from manifold_dl.refusals import require_sound_indices, require_unmasked
-from manifold_dl.result import Reason, explained_fraction
-from manifold_dl.starts import feasible_start
-from manifold_dl.streaming import SCHEDULED_BATCHES, Evidence, absorb
-from manifold_dl.units import code_energies, unit_exponent
-from manifold_dl.updates import SimCO
+from manifold_dl.components import by_name
+from manifold_dl.engines.threads import using_threads
+from manifold_dl.engines.units import code_energies, unit_exponent
+from manifold_dl.learning.callbacks import History, Progress
+from manifold_dl.learning.initialization import feasible_start
+from manifold_dl.learning.learn import learn_dictionary
+from manifold_dl.learning.minibatch import SCHEDULED_BATCHES, Evidence, absorb
+from manifold_dl.learning.result import Reason, explained_fraction
+from manifold_dl.updates.simco import SimCO
 
 FLOATS = (np.float64, np.float32)
 

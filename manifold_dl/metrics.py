@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.inputs import as_dictionary, as_matrix, as_support
-from manifold_dl.refusals import require_unmasked
+from manifold_dl._validation import as_dictionary, as_matrix, require_unmasked
+from manifold_dl.problem.support import as_support
 
 
 def condition_number(dictionary, support, distribution=False):

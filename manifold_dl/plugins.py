@@ -40,7 +40,7 @@ class _Kind(NamedTuple):
 
 _KINDS = {
     "coders": _Kind("encode", {"manifold_dl.coders": None}),
-    "updates": _Kind("__call__", {"manifold_dl.updates": ("KSVD", "MOD", "SimCO")}),
+    "updates": _Kind("__call__", {"manifold_dl.updates.simco": ("KSVD", "MOD", "SimCO")}),
     "manifolds": _Kind(
         None,
         {"manifold_dl.manifolds": None, "pymanopt.manifolds": ("Oblique", "Stiefel")},

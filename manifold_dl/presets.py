@@ -5,11 +5,11 @@ A preset is a dictionary: look at it, change an entry, pass it on.
 
 from pymanopt.optimizers import SteepestDescent
 
-from manifold_dl.annealing import Sawtooth
 from manifold_dl.coders import AnnealedLasso
+from manifold_dl.learning.replacement import ReplaceAtoms
 from manifold_dl.line_search import GoldenSection
-from manifold_dl.replacement import ReplaceAtoms
-from manifold_dl.updates import SimCO
+from manifold_dl.updates.ridge import Sawtooth
+from manifold_dl.updates.simco import SimCO
 
 
 def recover(sparsity):
@@ -55,7 +55,7 @@ def images(purpose="best"):
     Examples
     --------
     >>> import numpy as np
-    >>> from manifold_dl.images import denoise
+    >>> from manifold_dl.images.denoise import denoise
     >>> clean = np.add.outer(np.arange(40), np.arange(40)) % 16 / 16
     >>> noisy = clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape)
     >>> cleaned = denoise(noisy, sigma=0.1, n_atoms=64, **images("quick")).image

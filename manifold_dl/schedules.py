@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from manifold_dl.errors import ComponentError, is_users, naming
+from manifold_dl.components.errors import ComponentError, is_users, naming
 
 
 class Schedule(Protocol):

@@ -31,7 +31,7 @@ SEARCHERS = {
     "backtracking": BackTrackingLineSearcher,
     "adaptive": AdaptiveLineSearcher,
     "golden section": mdl.GoldenSection,
-    "cubic": mdl.GeodesicSearch,
+    "cubic": mdl.WolfeSearch,
 }
 # (searcher, steps) → optimizer; those in `ALONG_LINES` take a line searcher.
 OPTIMIZERS: dict[str, Callable] = {

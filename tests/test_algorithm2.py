@@ -178,9 +178,7 @@ def test_a_search_is_over_when_no_atom_has_a_gradient_above_g_min(mu, preconditi
 # --- On Pymanopt's manifolds ---
 
 
-@pytest.mark.parametrize(
-    "searcher", [mdl.GoldenSection(), mdl.GeodesicSearch()], ids=lambda s: type(s).__name__
-)
+@pytest.mark.parametrize("searcher", [mdl.GoldenSection(), mdl.WolfeSearch()], ids=lambda s: type(s).__name__)
 @pytest.mark.parametrize("optimizer", [SteepestDescent, ConjugateGradient])
 def test_phases_are_found_on_the_complex_circle(optimizer, searcher):
     """Σ |z_i − e^{iα_i}|² has its minimum, 0, at the phases α. `ComplexCircle.exp` returns real numbers."""
@@ -211,9 +209,7 @@ def test_phases_are_found_in_a_product():
     np.testing.assert_allclose(u, axis, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "searcher", [mdl.GoldenSection(), mdl.GeodesicSearch()], ids=lambda s: type(s).__name__
-)
+@pytest.mark.parametrize("searcher", [mdl.GoldenSection(), mdl.WolfeSearch()], ids=lambda s: type(s).__name__)
 def test_positive_matrices_are_found_from_any_start(searcher):
     """‖x − T‖² over positive x: T itself, as TrustRegions finds it.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from manifold_dl import update_problem
-from manifold_dl.blocks import (
+from manifold_dl.engines.threads import (
     BLOCK_SIZE,
     _pool,
     as_threads,

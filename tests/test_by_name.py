@@ -7,9 +7,10 @@ from pymanopt.manifolds import Oblique, Stiefel
 from typer.testing import CliRunner
 
 import manifold_dl as mdl
-from manifold_dl import by_name, plugins
+from manifold_dl import plugins
 from manifold_dl.cli import app
-from manifold_dl.images import denoise
+from manifold_dl.components import by_name
+from manifold_dl.images.denoise import denoise
 from manifold_dl.regularizers import Coherence
 
 Y = mdl.datasets.synthetic(8, 12, 100, sparsity=2, rng=0).signals
@@ -213,4 +214,4 @@ def test_the_shell_completes_only_what_can_be_chosen():
 
     assert names_of("manifolds")("s") == ["spheres", "stiefel"]
     assert names_of("regularizers")("s") == ["smoothness", "sparse"]
-    assert names_of("line_searchers")("g") == ["geodesic-search", "golden-section"]
+    assert names_of("line_searchers")("g") == ["wolfe-search", "golden-section"]

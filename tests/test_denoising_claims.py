@@ -6,8 +6,8 @@ import scipy.stats
 
 from manifold_dl import presets
 from manifold_dl.coders import OMP
-from manifold_dl.images import Picture, centred, cosines, denoise, tethered, usual_gain
-from manifold_dl.updates import KSVD, MOD, SimCO
+from manifold_dl.images.denoise import Picture, centred, cosines, denoise, tethered, usual_gain
+from manifold_dl.updates.simco import KSVD, MOD, SimCO
 
 data = pytest.importorskip("skimage.data")
 

@@ -99,7 +99,7 @@ SHIPPED = {
     "optimizers": {
         "ConjugateGradient": ConjugateGradient(),
         "ConjugateGradient, adaptive": ConjugateGradient(line_searcher=AdaptiveLineSearcher()),
-        "ConjugateGradient, geodesic": ConjugateGradient(line_searcher=mdl.GeodesicSearch()),
+        "ConjugateGradient, geodesic": ConjugateGradient(line_searcher=mdl.WolfeSearch()),
         "LBFGS": mdl.LBFGS(),
         "LeadingSingularVector": mdl.LeadingSingularVector(),
         "NelderMead": NelderMead(max_iterations=8),
@@ -110,7 +110,7 @@ SHIPPED = {
         "TrustRegions": TrustRegions(),
     },
     "line_searchers": {
-        "GeodesicSearch": mdl.GeodesicSearch(),
+        "WolfeSearch": mdl.WolfeSearch(),
         "GoldenSection": mdl.GoldenSection(),
     },
 }

@@ -13,7 +13,7 @@ from manifold_dl.experiments.methods import PAPER, draw_signals
 from manifold_dl.experiments.study import redraw, run
 from manifold_dl.experiments.tables import as_csv, in_order, read_csv, select
 from manifold_dl.plotting import style
-from manifold_dl.problem import update_problem
+from manifold_dl.problem.update_problem import update_problem
 
 
 def measured(study, tmp_path_factory, **changes):

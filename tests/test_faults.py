@@ -32,7 +32,7 @@ from faulty_parts import (
 from pymanopt.optimizers import ConjugateGradient, TrustRegions
 
 import manifold_dl as mdl
-from manifold_dl.errors import ComponentError
+from manifold_dl.components.errors import ComponentError
 
 RAISING = {
     "coder": ({"coder": Coder()}, Coder),

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import manifold_dl as mdl
 from manifold_dl.cli import app
-from manifold_dl.errors import ComponentError
+from manifold_dl.components.errors import ComponentError
 
 
 class Watcher:

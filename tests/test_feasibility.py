@@ -10,7 +10,7 @@ from pymanopt.optimizers import ConjugateGradient, NelderMead, ParticleSwarm, Tr
 
 import manifold_dl as mdl
 from manifold_dl import OMP, SimCO, learn_dictionary, update_problem
-from manifold_dl.errors import ComponentError
+from manifold_dl.components.errors import ComponentError
 from manifold_dl.manifolds import (
     Columns,
     Euclidean,
@@ -22,7 +22,7 @@ from manifold_dl.manifolds import (
     ZeroMean,
     feasible_set,
 )
-from manifold_dl.objective import tally
+from manifold_dl.problem.objective import tally
 from manifold_dl.schedules import OneAtATime
 
 M, D_ = 6, 4
@@ -259,7 +259,7 @@ class Returns:
         self.change = change
 
     def run(self, problem, *, initial_point=None):
-        searcher = mdl.GeodesicSearch()
+        searcher = mdl.WolfeSearch()
         optimizer = ConjugateGradient(line_searcher=searcher, max_iterations=3, verbosity=0)
         return self.change(optimizer.run(problem, initial_point=initial_point))
 

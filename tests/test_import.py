@@ -28,7 +28,7 @@ def test_the_public_names_load_nothing_heavy_but_the_estimator():
     names = "[getattr(mdl, name) for name in mdl.__all__ if name != 'ManifoldDictionaryLearning']"
     done = run("-W", "error", "-c", f"import sys, manifold_dl as mdl; {names}; print(*sys.modules)")
     loaded = set(done.stdout.split())
-    assert "manifold_dl.objective" in loaded
+    assert "manifold_dl.problem.objective" in loaded
     assert not {"matplotlib", "dask", "sklearn", "skimage"} & loaded
 
 

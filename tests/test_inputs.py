@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse
 
 from manifold_dl import update_problem
-from manifold_dl.inputs import as_atoms, as_dictionary, as_matrix, as_ridge, as_support
+from manifold_dl._validation import as_atoms, as_dictionary, as_matrix, as_ridge
+from manifold_dl.problem.support import as_support
 
 M, D_, N = 4, 6, 10
 

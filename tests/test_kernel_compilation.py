@@ -142,9 +142,9 @@ def test_without_numba_the_kernels_in_numpy_run_and_say_so_once():
 @pytest.mark.parametrize(
     ("name", "use"),
     [
-        ("manifold_dl.kernels.compiled", "mdl.update_problem"),
-        ("manifold_dl.kernels.compiled_ksvd", "mdl.KSVD"),
-        ("manifold_dl.kernels.coding_lasso", "mdl.Lasso"),
+        ("manifold_dl.kernels.reduced.fit", "mdl.update_problem"),
+        ("manifold_dl.kernels.reduced.ksvd", "mdl.KSVD"),
+        ("manifold_dl.kernels.coding.lasso", "mdl.Lasso"),
         ("manifold_dl.line_search.whole", "mdl.GoldenSection"),
         ("numba.extending", "mdl.update_problem"),
     ],

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from manifold_dl.kernels import compiled, compiling, reference
-from manifold_dl.kernels.packs import LANES
-from manifold_dl.kernels.reference import Way
-from manifold_dl.line_search import GeodesicSearch
+from manifold_dl.kernels.reduced.batches import LANES
+from manifold_dl.kernels.reduced.reference import Way
+from manifold_dl.line_search import WolfeSearch
 
 M, K = 6, 15  # the dimension and the number of atoms: supports of up to M + 2 atoms
 
@@ -589,7 +589,7 @@ def test_the_cache_looks_at_all_that_is_compiled_together():
     # Numba by itself would look at whole.py alone, and run the search that cubic.py held at the time.
     names = {name for name, *_ in compiling.STAMP}
     assert {"cubic.py", "golden.py", "whole.py", "packs.py", "compiled.py", "compiled_walk.py"} <= names
-    for kernel in (GeodesicSearch.whole, compiled._fit):
+    for kernel in (WolfeSearch.whole, compiled._fit):
         assert kernel._cache._cache_file._source_stamp == compiling.STAMP
 
 
@@ -602,7 +602,7 @@ def test_the_process_that_compiles_finds_the_same_bits_as_those_after_it(tmp_pat
         "D, X, Y = mdl.datasets.synthetic(16, 32, 300, sparsity=4, snr_db=20, rng=0)\n"
         "problem = mdl.update_problem(Y, X, mu=0.1)\n"
         "start = problem.manifold.random_point(rng=1)\n"
-        "for searcher in (mdl.GeodesicSearch(), mdl.GoldenSection()):\n"
+        "for searcher in (mdl.WolfeSearch(), mdl.GoldenSection()):\n"
         "    optimizer = ConjugateGradient(line_searcher=searcher, max_iterations=9, verbosity=0)\n"
         "    print(optimizer.run(problem, initial_point=start).point.tobytes().hex())\n"
         "print(problem.euclidean_hessian(start, start).tobytes().hex())\n"

@@ -11,10 +11,10 @@ from pymanopt.manifolds import Elliptope, Euclidean, Grassmann, Product, Sphere,
 from pymanopt.optimizers import ConjugateGradient, SteepestDescent
 from scipy.optimize import minimize_scalar
 
-from manifold_dl.line_search import GeodesicSearch, GoldenSection, trace
+from manifold_dl.line_search import GoldenSection, WolfeSearch, trace
 from manifold_dl.manifolds import Spheres
 
-SEARCHERS = [GoldenSection(), GeodesicSearch()]
+SEARCHERS = [GoldenSection(), WolfeSearch()]
 LINE = Euclidean(1)
 INF, NAN = math.inf, math.nan
 
@@ -77,10 +77,10 @@ def test_golden_section_agrees_with_scipy(name, method):
 
 @pytest.mark.parametrize("name", SMOOTH)
 @with_and_without_slope
-def test_geodesic_search_agrees_with_scipy(name, slope):
+def test_wolfe_search_agrees_with_scipy(name, slope):
     f, df, (low, high) = SMOOTH[name]
     expected = minimize_scalar(f, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
-    found, record = search_line(GeodesicSearch(curvature=1e-3), f, df, slope=slope)
+    found, record = search_line(WolfeSearch(curvature=1e-3), f, df, slope=slope)
     # A thousandth of the slope leaves about a millionth of the decrease. An estimated slope may look like
     # zero where the true one is a few hundredths, at the price of so much of the decrease.
     assert f(found) - expected.fun <= (1e-5 if slope else 5e-2) * (f(0) - expected.fun)
@@ -127,7 +127,7 @@ def test_the_first_step_may_be_left_to_the_manifold():
     for manifold in (Euclidean(4), Nowhere(4)):
         x, d = np.zeros(4), np.array([0.0, 0.0, 0.0, 5.0])
         with trace() as searches:
-            GeodesicSearch(first_step=None).search(lambda y: (y[3] - 3) ** 2, manifold, x, d, f0=9, df0=-30)
+            WolfeSearch(first_step=None).search(lambda y: (y[3] - 3) ** 2, manifold, x, d, f0=9, df0=-30)
         assert searches[0].probes[0][0] * 5 == 2 / 8
     # On spheres, π√k for k atoms.
     assert Spheres(3, 16).typical_dist == pytest.approx(4 * np.pi)
@@ -137,7 +137,7 @@ def test_the_first_step_of_the_manifold_leaves_single_precision_alone():
     x = Spheres(3, 4).random_point(0).astype(np.float32)
     d = Spheres(3, 4).random_tangent_vector(x, rng=1).astype(np.float32)
     with trace() as searches:
-        GeodesicSearch(first_step=None).search(
+        WolfeSearch(first_step=None).search(
             lambda y: float(np.sum((y - x - d) ** 2)), Spheres(3, 4), x, d, f0=1.0, df0=-2.0
         )
     # A NumPy number times a vector in single precision is one in double, and another after it was stored.
@@ -172,9 +172,7 @@ def test_several_minima_end_in_one_of_them(searcher, slope):
 
     for first in np.geomspace(0.01, 100, 40):
         start = (
-            GoldenSection(t4=first)
-            if isinstance(searcher, GoldenSection)
-            else GeodesicSearch(first_step=first)
+            GoldenSection(t4=first) if isinstance(searcher, GoldenSection) else WolfeSearch(first_step=first)
         )
         found, record = search_line(start, f, df, slope=slope)
         assert f(found) == min(value for _, value in record.probes) < f(0)
@@ -360,7 +358,7 @@ def test_a_coarse_restriction_never_makes_things_worse(searcher, error):
 
 
 def test_searchers_print_compare_and_copy_by_their_fields():
-    golden, geodesic = GoldenSection(t4=0.5), GeodesicSearch(curvature=0.2)
+    golden, geodesic = GoldenSection(t4=0.5), WolfeSearch(curvature=0.2)
     assert repr(golden) == "GoldenSection(t4=0.5, g_min=1e-14, width=0.001, max_probes=100)"
     assert "curvature=0.2" in repr(geodesic)
     for searcher in (golden, geodesic):
@@ -383,10 +381,10 @@ def test_searchers_print_compare_and_copy_by_their_fields():
         (lambda: GoldenSection(width=0), "width=0 is outside"),
         (lambda: GoldenSection(width=1.5), "width=1.5 is outside"),
         (lambda: GoldenSection(max_probes=2), "max_probes=2: "),
-        (lambda: GeodesicSearch(curvature=1), "curvature=1: "),
-        (lambda: GeodesicSearch(sufficient_decrease=0.3), "sufficient_decrease=0.3, "),
-        (lambda: GeodesicSearch(first_step=-1), "first_step=-1: "),
-        (lambda: GeodesicSearch(max_probes=0), "max_probes=0: "),
+        (lambda: WolfeSearch(curvature=1), "curvature=1: "),
+        (lambda: WolfeSearch(sufficient_decrease=0.3), "sufficient_decrease=0.3, "),
+        (lambda: WolfeSearch(first_step=-1), "first_step=-1: "),
+        (lambda: WolfeSearch(max_probes=0), "max_probes=0: "),
     ],
 )
 def test_bad_fields_are_refused_with_a_sentence(make, message):
@@ -395,7 +393,7 @@ def test_bad_fields_are_refused_with_a_sentence(make, message):
     assert str(error.value).endswith(".")
 
 
-@pytest.mark.parametrize("make", [GoldenSection, GeodesicSearch])
+@pytest.mark.parametrize("make", [GoldenSection, WolfeSearch])
 @pytest.mark.parametrize("probes", [3, 4, 10])
 def test_max_probes_is_kept_and_the_best_one_returned(make, probes):
     found, record = search_line(
@@ -427,10 +425,10 @@ def test_trace_collects_in_the_innermost_block_only():
     with trace() as outer:
         GoldenSection().search(*args)
         with trace() as inner:
-            step, _ = GeodesicSearch().search(*args)
-    GeodesicSearch().search(*args)
+            step, _ = WolfeSearch().search(*args)
+    WolfeSearch().search(*args)
     assert [s.method for s in outer] == ["GoldenSection"]
-    assert [s.method for s in inner] == ["GeodesicSearch"]
+    assert [s.method for s in inner] == ["WolfeSearch"]
     record = inner[0]
     assert (record.f0, record.slope, record.norm, record.t) == (9.0, -6.0, 1.0, step)
     assert record.t in dict(record.probes)
@@ -549,13 +547,13 @@ def test_optimizers_reach_the_known_minimum(searcher, optimizer, name):
 
 @pytest.mark.parametrize("optimizer", [SteepestDescent, ConjugateGradient])
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_cubic_search_needs_several_times_fewer_probes(optimizer, name):
+def test_wolfe_search_needs_several_times_fewer_probes(optimizer, name):
     probes = {}
     for searcher in SEARCHERS:
         problem, start, _ = PROBLEMS[name]()
         _, searches = solve(problem, start, optimizer, searcher)
         probes[type(searcher)] = sum(len(s.probes) for s in searches)
-    assert probes[GoldenSection] >= 4 * probes[GeodesicSearch]
+    assert probes[GoldenSection] >= 4 * probes[WolfeSearch]
 
 
 @every_searcher

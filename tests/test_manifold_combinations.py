@@ -14,7 +14,7 @@ from pymanopt.manifolds import Sphere
 from pymanopt.manifolds import Stiefel as PymanoptStiefel
 from pymanopt.optimizers import ConjugateGradient, ParticleSwarm, SteepestDescent, TrustRegions
 
-from manifold_dl import LBFGS, OMP, GeodesicSearch, GoldenSection, SimCO, learn_dictionary, update_problem
+from manifold_dl import LBFGS, OMP, GoldenSection, SimCO, WolfeSearch, learn_dictionary, update_problem
 from manifold_dl.manifolds import (
     Columns,
     Euclidean,
@@ -82,7 +82,7 @@ def test_the_second_order_and_the_first_order_find_the_truth(manifold):
         TrustRegions(max_iterations=100, min_gradient_norm=1e-9, verbosity=0),
         LBFGS(max_iterations=1000, min_gradient_norm=1e-9, verbosity=0),
         ConjugateGradient(
-            line_searcher=GeodesicSearch(), max_iterations=1500, min_gradient_norm=1e-9, verbosity=0
+            line_searcher=WolfeSearch(), max_iterations=1500, min_gradient_norm=1e-9, verbosity=0
         ),
     ):
         problem = update_problem(tiny.signals, tiny.codes, manifold=MANIFOLDS[manifold])
@@ -201,7 +201,7 @@ def test_an_update_of_any_dictionary_ends_on_the_manifold(manifold, dtype, codes
 def test_single_atoms_begin_on_the_manifold_and_the_residual_knows(manifold):
     """A sweep moves every atom to the manifold when its turn comes; its codes are optimal there."""
     Y, D, X = off_the_manifold()
-    optimizer = SteepestDescent(line_searcher=GeodesicSearch(), max_iterations=2, verbosity=0)
+    optimizer = SteepestDescent(line_searcher=WolfeSearch(), max_iterations=2, verbosity=0)
     update = SimCO(optimizer, manifold=MANIFOLDS[manifold], mu=0.0, schedule=OneAtATime())
     D_new, X_new = update(Y, D, X)
     on = MANIFOLDS[manifold](4, 3)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from pymanopt.optimizers import TrustRegions
 
-from manifold_dl import kernels, update_problem
+from manifold_dl import update_problem
+from manifold_dl.kernels import reduced as kernels
 from manifold_dl.manifolds import Spheres
-from manifold_dl.objective import Objective
+from manifold_dl.problem.objective import Objective
 
 EPS = np.finfo(float).eps
 

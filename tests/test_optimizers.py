@@ -9,10 +9,10 @@ from pymanopt.optimizers import TrustRegions
 from pymanopt.optimizers.line_search import AdaptiveLineSearcher, BackTrackingLineSearcher
 
 from manifold_dl.datasets import synthetic
-from manifold_dl.line_search import GeodesicSearch
+from manifold_dl.line_search import WolfeSearch
 from manifold_dl.manifolds import Lines, Spheres
 from manifold_dl.optimizers import LBFGS, LeadingSingularVector
-from manifold_dl.problem import update_problem
+from manifold_dl.problem.update_problem import update_problem
 from manifold_dl.regularizers import Coherence
 
 
@@ -92,7 +92,7 @@ def silent(**kwargs):
 class TestMinima:
     @pytest.mark.parametrize(
         "searcher",
-        [None, GeodesicSearch(curvature=0.1), BackTrackingLineSearcher(), AdaptiveLineSearcher()],
+        [None, WolfeSearch(curvature=0.1), BackTrackingLineSearcher(), AdaptiveLineSearcher()],
         ids=lambda searcher: type(searcher).__name__,
     )
     def test_reaches_the_known_minimum(self, setting, searcher):
@@ -133,7 +133,7 @@ class TestMathematics:
         # polynomial is exact here, up to rounding, for which one step more is allowed.
         eigenvalues = np.array([1.0, 2.0, 5.0, 10.0, 20.0, 50.0])
         problem = autograd_problem(Euclidean(6), lambda x: x @ (eigenvalues * x))
-        optimizer = silent(line_searcher=GeodesicSearch(curvature=1e-3), min_gradient_norm=1e-9)
+        optimizer = silent(line_searcher=WolfeSearch(curvature=1e-3), min_gradient_norm=1e-9)
         assert optimizer.run(problem, initial_point=np.ones(6)).iterations <= 7
 
     def test_an_exact_preconditioner_makes_it_newtons_method(self):
@@ -230,7 +230,7 @@ class TestStopping:
         assert log["optimizer"] == "LBFGS"
         assert log["stopping_criteria"]["max_iterations"] == 2
         assert log["optimizer_parameters"]["memory"] == 4
-        assert isinstance(log["optimizer_parameters"]["line_searcher"], GeodesicSearch)
+        assert isinstance(log["optimizer_parameters"]["line_searcher"], WolfeSearch)
         assert (
             silent(log_verbosity=0).run(problem, initial_point=start(problem.manifold)).log["iterations"]
             is None
@@ -300,7 +300,7 @@ class TestLineSearcher:
         # `first_step` is a length, so the unit step is the norm of the direction.
         trials = []
 
-        class Watched(GeodesicSearch):
+        class Watched(WolfeSearch):
             def search(self, objective, manifold, x, d, f0, df0):
                 trials.append((self.first_step, np.linalg.norm(d)))
                 return super().search(objective, manifold, x, d, f0, df0)
@@ -362,7 +362,7 @@ class TestNotFinite:
 
     @pytest.mark.parametrize(
         "searcher",
-        [GeodesicSearch(first_step=50), BackTrackingLineSearcher(initial_step_size=50)],
+        [WolfeSearch(first_step=50), BackTrackingLineSearcher(initial_step_size=50)],
         ids=lambda searcher: type(searcher).__name__,
     )
     def test_steps_into_nan_are_shortened(self, problem, searcher):

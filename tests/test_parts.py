@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from manifold_dl.inputs import as_support
-from manifold_dl.parts import Incidence
+from manifold_dl.problem.support import Incidence, as_support
 
 D_, N = 12, 60
 

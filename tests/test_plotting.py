@@ -47,7 +47,7 @@ def problem():
     _, X, signals = datasets.synthetic(6, 8, 40, sparsity=2, rng=0)
     problem = mdl.update_problem(signals, X.astype(bool), mu=0.1)
     start = problem.manifold.random_point(rng=0)
-    SteepestDescent(line_searcher=mdl.GeodesicSearch(), max_iterations=5, verbosity=0).run(
+    SteepestDescent(line_searcher=mdl.WolfeSearch(), max_iterations=5, verbosity=0).run(
         problem, initial_point=start
     )
     return problem
@@ -365,7 +365,7 @@ def numbers(ax):
     return sorted(found)
 
 
-@pytest.mark.parametrize("searcher", [mdl.GoldenSection(), mdl.GeodesicSearch()], ids=["golden", "geodesic"])
+@pytest.mark.parametrize("searcher", [mdl.GoldenSection(), mdl.WolfeSearch()], ids=["golden", "geodesic"])
 def test_every_probe_is_drawn_and_numbered(searcher):
     search = searched(searcher)
     ax = plot_line_search(search, phi=parabola)

@@ -15,7 +15,7 @@ from pymanopt.optimizers import (
 )
 
 from manifold_dl import manifolds, update_problem
-from manifold_dl.line_search import GeodesicSearch, GoldenSection
+from manifold_dl.line_search import GoldenSection, WolfeSearch
 from manifold_dl.manifolds import Lines, Spheres
 from manifold_dl.regularizers import Coherence
 
@@ -184,9 +184,9 @@ OPTIMIZERS = {
     "conjugate gradient": steps(ConjugateGradient),
     "trust regions": steps(TrustRegions),
     "descent, golden section": steps(SteepestDescent, line_searcher=GoldenSection()),
-    "descent, geodesic search": steps(SteepestDescent, line_searcher=GeodesicSearch()),
+    "descent, geodesic search": steps(SteepestDescent, line_searcher=WolfeSearch()),
     "conjugate, golden section": steps(ConjugateGradient, line_searcher=GoldenSection()),
-    "conjugate, geodesic search": steps(ConjugateGradient, line_searcher=GeodesicSearch()),
+    "conjugate, geodesic search": steps(ConjugateGradient, line_searcher=WolfeSearch()),
 }
 MANIFOLDS = {
     "spheres": Spheres,
@@ -234,7 +234,7 @@ def test_stock_optimizers_without_derivatives_run(rng, seeded, optimizer, manifo
 
 
 @pytest.mark.parametrize("optimizer", [SteepestDescent, ConjugateGradient])
-@pytest.mark.parametrize("searcher", [GoldenSection(), GeodesicSearch()], ids=["golden", "geodesic"])
+@pytest.mark.parametrize("searcher", [GoldenSection(), WolfeSearch()], ids=["golden", "geodesic"])
 @every_penalty
 def test_descent_is_monotone(rng, optimizer, searcher, penalties):
     Y, X, D = draw(rng)
@@ -328,7 +328,7 @@ def test_layout_of_the_arrays_does_not_matter(rng):
 def test_the_record_is_honest(rng):
     Y, X, D = draw(rng)
     problem = update_problem(Y, X, mu=0.1)
-    optimizer = ConjugateGradient(line_searcher=GeodesicSearch(), max_iterations=10, verbosity=0)
+    optimizer = ConjugateGradient(line_searcher=WolfeSearch(), max_iterations=10, verbosity=0)
     result = optimizer.run(problem, initial_point=D)
     assert len(problem.record) == result.iterations == 10
     seconds = [iterate.seconds for iterate in problem.record]
@@ -449,9 +449,7 @@ def test_atoms_that_nobody_uses(rng):
     residual = np.sum((Y - D @ X) ** 2)
     assert problem.cost(D[:, [5]]) == pytest.approx(residual, rel=1e-13)
     assert not problem.riemannian_gradient(D[:, [5]]).any()
-    result = ConjugateGradient(line_searcher=GeodesicSearch(), verbosity=0).run(
-        problem, initial_point=D[:, [5]]
-    )
+    result = ConjugateGradient(line_searcher=WolfeSearch(), verbosity=0).run(problem, initial_point=D[:, [5]])
     np.testing.assert_array_equal(result.point, D[:, [5]])
     np.testing.assert_array_equal(problem.codes(result.point).toarray(), X)
 

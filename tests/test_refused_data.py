@@ -20,8 +20,8 @@ from manifold_dl import (
     metrics,
     update_problem,
 )
-from manifold_dl.learn import squared_error
-from manifold_dl.starts import initial_dictionary
+from manifold_dl.learning.initialization import initial_dictionary
+from manifold_dl.learning.learn import squared_error
 
 M, D_, N = 8, 12, 60
 DICTIONARY, CODES, SIGNALS = mdl.datasets.synthetic(M, D_, N, sparsity=3, rng=0)

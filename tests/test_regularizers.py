@@ -18,11 +18,11 @@ from sklearn.feature_extraction.image import extract_patches_2d
 from manifold_dl import (
     LBFGS,
     OMP,
-    GeodesicSearch,
     GoldenSection,
     ManifoldDictionaryLearning,
     ReplaceAtoms,
     SimCO,
+    WolfeSearch,
     learn_dictionary,
     metrics,
     update_problem,
@@ -688,7 +688,7 @@ def optimizers(max_iterations):
     }
     return {
         "trust region": TrustRegions(**options),
-        "conjugate gradients": ConjugateGradient(line_searcher=GeodesicSearch(), **options),
+        "conjugate gradients": ConjugateGradient(line_searcher=WolfeSearch(), **options),
         "L-BFGS": LBFGS(**options),
         "descent, golden section": SteepestDescent(line_searcher=GoldenSection(), **options),
     }
@@ -781,7 +781,7 @@ def test_first_order_methods_need_no_second_derivative():
     Y, mask, true = noisy_signals()
     problem = update_problem(Y, mask, mu=0.01, regularizers=[GradientOnly()])
     before = problem.cost(true)
-    result = ConjugateGradient(line_searcher=GeodesicSearch(), max_iterations=5, verbosity=0).run(
+    result = ConjugateGradient(line_searcher=WolfeSearch(), max_iterations=5, verbosity=0).run(
         problem, initial_point=true
     )
     assert result.cost < before
@@ -794,7 +794,7 @@ def test_float32_stays_float32_through_a_run(name, kind):
     penalty = shipped(name, true.shape)
     problem = update_problem(Y.astype(np.float32), mask, mu=0.01, regularizers=[penalty])
     start = true.astype(np.float32)
-    options = {"line_searcher": GeodesicSearch()} if kind is ConjugateGradient else {}
+    options = {"line_searcher": WolfeSearch()} if kind is ConjugateGradient else {}
     result = kind(max_iterations=4, verbosity=0, **options).run(problem, initial_point=start)
     assert result.point.dtype == np.float32
     assert problem.cost(result.point) < problem.cost(start)
@@ -829,7 +829,7 @@ def patches():
 
 def learn(Y, penalties, n_starts=1, **options):
     """Mutual coherence and the part of ‖Y‖² that is left with four of 96 atoms a patch: means over starts."""
-    optimizer = ConjugateGradient(line_searcher=GeodesicSearch(), max_iterations=21, verbosity=0)
+    optimizer = ConjugateGradient(line_searcher=WolfeSearch(), max_iterations=21, verbosity=0)
     update = SimCO(optimizer=optimizer, mu=0.0, regularizers=penalties)
     results = [
         learn_dictionary(
@@ -849,7 +849,7 @@ def test_mutual_coherence_falls_whenever_the_weight_rises_and_the_fit_pays_for_i
         Y, d, coder=OMP(sparsity=4), update=SimCO(mu=0.0), max_iter=8, init="random", rng=seed
     )
     D, X = plain.dictionary, plain.codes
-    optimizer = ConjugateGradient(line_searcher=GeodesicSearch(), max_iterations=61, verbosity=0)
+    optimizer = ConjugateGradient(line_searcher=WolfeSearch(), max_iterations=61, verbosity=0)
     weights = np.array([0.0, *np.logspace(-6, 0, 13)])  # half decades, of ‖Y‖²
     coherences, sums, errors = [], [], []
     for weight in weights:

@@ -13,20 +13,20 @@ from manifold_dl import (
     OMP,
     Checkpoint,
     ComponentError,
-    GeodesicSearch,
     GoldenSection,
     ManifoldDictionaryLearning,
     SimCO,
+    WolfeSearch,
     datasets,
     learn_dictionary,
     load,
 )
-from manifold_dl.annealing import Sawtooth, TwoStep
 from manifold_dl.cli import app
+from manifold_dl.learning.minibatch import SCHEDULED_BATCHES, Evidence, absorb
 from manifold_dl.optimizers import OptimizerRun
 from manifold_dl.schedules import Blocks, OneAtATime
-from manifold_dl.streaming import SCHEDULED_BATCHES, Evidence, absorb
-from manifold_dl.updates import begin
+from manifold_dl.updates.ridge import Sawtooth, TwoStep
+from manifold_dl.updates.simco import begin
 
 CODER = OMP(sparsity=2)
 Y = datasets.synthetic(8, 12, 80, sparsity=2, snr_db=20, rng=0).signals
@@ -36,7 +36,7 @@ CODES = CODER.encode(Y, START)
 OPTIMIZERS = {
     "default": lambda: None,
     "golden section": lambda: SteepestDescent(line_searcher=GoldenSection(), max_iterations=2),
-    "conjugate gradients": lambda: ConjugateGradient(line_searcher=GeodesicSearch(), max_iterations=3),
+    "conjugate gradients": lambda: ConjugateGradient(line_searcher=WolfeSearch(), max_iterations=3),
     "back-tracking": lambda: SteepestDescent(max_iterations=3),
     "adaptive": lambda: ConjugateGradient(max_iterations=3),
     "trust region": lambda: TrustRegions(max_iterations=2),
@@ -91,9 +91,9 @@ class TestOwnership:
         assert (dict(vars(searcher)) if searcher else {}) == state
 
     def test_an_optimizer_that_has_been_used_elsewhere_brings_nothing_along(self):
-        fresh, used = (SteepestDescent(line_searcher=GeodesicSearch(), max_iterations=2) for _ in range(2))
+        fresh, used = (SteepestDescent(line_searcher=WolfeSearch(), max_iterations=2) for _ in range(2))
         problem_of_another = learned(Y, update=SimCO(fresh), max_iter=2)
-        used.line_searcher = GeodesicSearch()
+        used.line_searcher = WolfeSearch()
         used.line_searcher._memory = 1e-3  # as an earlier run of the user's would leave it
         np.testing.assert_array_equal(learned(Y, update=SimCO(used), max_iter=2), problem_of_another)
 
@@ -206,7 +206,7 @@ class TestFaultsOfOptimizers:
         np.testing.assert_array_equal(D, np.eye(2)[:, :1])
 
     def test_a_searcher_of_the_users_may_take_its_step_along(self):
-        class Remembering(GeodesicSearch):
+        class Remembering(WolfeSearch):
             pass
 
         @dataclass
@@ -219,7 +219,7 @@ class TestFaultsOfOptimizers:
                 if not hasattr(self, "_last"):
                     self.first.append(None)
                 self._last = 1.0
-                return GeodesicSearch().search(objective, manifold, x, d, f0, df0)
+                return WolfeSearch().search(objective, manifold, x, d, f0, df0)
 
             def __deepcopy__(self, memo):
                 return Forgetting(self.first)
@@ -235,7 +235,7 @@ class TestFaultsOfOptimizers:
 
 
 def begin_on_all(run):
-    from manifold_dl.update_runs import SimCORun
+    from manifold_dl.updates.protocol import SimCORun
 
     SimCORun(SimCO(mu=0.1), run)(Y, START, CODES)
     return run

@@ -37,10 +37,10 @@ from manifold_dl import (
     update_problem,
 )
 from manifold_dl.coders import AnnealedLasso
-from manifold_dl.inputs import as_signals
+from manifold_dl.engines.sources import as_signals
+from manifold_dl.learning.initialization import initial_dictionary
 from manifold_dl.regularizers import Coherence
 from manifold_dl.schedules import Blocks
-from manifold_dl.starts import initial_dictionary
 
 M, D_, N, S = 8, 12, 60, 3
 START, CODES, SIGNALS = mdl.datasets.synthetic(M, D_, N, sparsity=S, snr_db=20, rng=0)

@@ -13,11 +13,12 @@ from pymanopt.optimizers.line_search import AdaptiveLineSearcher, BackTrackingLi
 from typer.testing import CliRunner
 
 import manifold_dl as mdl
-from manifold_dl import manifolds, plugins, regularizers, schedules, storage
-from manifold_dl.annealing import Sawtooth, TwoStep
+from manifold_dl import manifolds, plugins, regularizers, schedules
 from manifold_dl.cli import app
-from manifold_dl.replacement import ReplaceAtoms
-from manifold_dl.settings import describe, is_text, restore, shown
+from manifold_dl.components.settings import describe, is_text, restore, shown
+from manifold_dl.learning import storage
+from manifold_dl.learning.replacement import ReplaceAtoms
+from manifold_dl.updates.ridge import Sawtooth, TwoStep
 
 Y = mdl.datasets.synthetic(8, 12, 100, sparsity=2, snr_db=20, rng=0).signals
 
@@ -56,7 +57,7 @@ COMPARABLE = [
     regularizers.Decorrelation(0.1, (0, 0, 1, 1)),
     regularizers.Scaled(0.5, regularizers.Sparse(0.2)),
     mdl.GoldenSection(t4=0.5),
-    mdl.GeodesicSearch(curvature=0.3, first_step=None),
+    mdl.WolfeSearch(curvature=0.3, first_step=None),
     TwoStep(),
     Sawtooth(0.4, 0.1, 3, 5),
     ReplaceAtoms(coherence=0.9),

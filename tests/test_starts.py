@@ -5,8 +5,8 @@ import pytest
 import scipy.fft
 
 from manifold_dl.datasets import synthetic
+from manifold_dl.learning.initialization import initial_dictionary
 from manifold_dl.metrics import recovery
-from manifold_dl.starts import initial_dictionary
 
 RNG = np.random.default_rng(0)
 Y = RNG.standard_normal((6, 40))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from manifold_dl import KSVD, MOD, OMP, SimCO, datasets, metrics
-from manifold_dl.streaming import FORGETTING, Evidence, absorb, towards
+from manifold_dl.learning.minibatch import FORGETTING, Evidence, absorb, towards
 
 D_TRUE, _, Y = datasets.synthetic(8, 12, 6000, sparsity=2, rng=0)
 START = Y[:, :12] / np.linalg.norm(Y[:, :12], axis=0)

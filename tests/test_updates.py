@@ -17,17 +17,17 @@ from pymanopt.optimizers import (
 )
 from threadpoolctl import threadpool_limits
 
-from manifold_dl import kernels
+from manifold_dl.components.errors import ComponentError
 from manifold_dl.datasets import synthetic
-from manifold_dl.errors import ComponentError
 from manifold_dl.kernels import compiled_ksvd, reference_ksvd
-from manifold_dl.line_search import GeodesicSearch, GoldenSection, trace
+from manifold_dl.kernels import reduced as kernels
+from manifold_dl.line_search import GoldenSection, WolfeSearch, trace
 from manifold_dl.manifolds import Lines, Spheres
-from manifold_dl.objective import tally
 from manifold_dl.optimizers import LBFGS, LeadingSingularVector
+from manifold_dl.problem.objective import tally
 from manifold_dl.regularizers import Coherence
 from manifold_dl.schedules import AllAtoms, Blocks, OneAtATime, Overlapping, RandomSubsets, sweep
-from manifold_dl.updates import KSVD, MOD, SimCO, Stage, begin, default_optimizer
+from manifold_dl.updates.simco import KSVD, MOD, SimCO, Stage, begin, default_optimizer
 
 M, D_, N, S = 8, 12, 90, 3
 
@@ -83,7 +83,7 @@ def projectors(D):
 CONVERGED = {"max_iterations": 2000, "min_gradient_norm": 1e-9, "min_step_size": 1e-14, "verbosity": 0}
 ONE_ATOM_OPTIMIZERS = {
     "SteepestDescent": lambda: SteepestDescent(line_searcher=GoldenSection(), **CONVERGED),
-    "ConjugateGradient": lambda: ConjugateGradient(line_searcher=GeodesicSearch(), **CONVERGED),
+    "ConjugateGradient": lambda: ConjugateGradient(line_searcher=WolfeSearch(), **CONVERGED),
     "LBFGS": lambda: LBFGS(**CONVERGED),
     "TrustRegions": lambda: TrustRegions(**CONVERGED),
     "LeadingSingularVector": LeadingSingularVector,
@@ -671,7 +671,7 @@ class TestDefaultOptimizer:
             SimCO(TrustRegions(), regularizers=[GradientOnly()])(Y, D, X)
 
 
-@pytest.mark.parametrize("searcher", [GoldenSection(), GeodesicSearch()], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("searcher", [GoldenSection(), WolfeSearch()], ids=lambda s: type(s).__name__)
 @pytest.mark.parametrize("mu", [0.0, 0.1])
 def test_one_step_is_one_pass_over_the_signals(searcher, mu):
     Y, D, X = problem_data()
@@ -690,7 +690,7 @@ def test_one_step_is_one_pass_over_the_signals(searcher, mu):
 
 class TestStepMemory:
     def optimizer(self):
-        return SteepestDescent(line_searcher=GeodesicSearch(), max_iterations=1, verbosity=0)
+        return SteepestDescent(line_searcher=WolfeSearch(), max_iterations=1, verbosity=0)
 
     def test_goes_from_one_stage_to_the_next(self):
         Y, D, X = problem_data()

@@ -11,15 +11,15 @@ from pymanopt.manifolds import Oblique
 from pymanopt.optimizers import ConjugateGradient
 
 from manifold_dl import update_problem
-from manifold_dl.blocks import BLOCK_SIZE
-from manifold_dl.line_search import GeodesicSearch, GoldenSection, trace
-from manifold_dl.line_search.cubic import cubic_search
+from manifold_dl.engines.threads import BLOCK_SIZE
+from manifold_dl.line_search import GoldenSection, WolfeSearch, trace
 from manifold_dl.line_search.golden import golden_section
+from manifold_dl.line_search.wolfe import wolfe_search
 from manifold_dl.manifolds import Lines, Spheres, ZeroMean
-from manifold_dl.problem import DictionaryProblem
+from manifold_dl.problem.update_problem import DictionaryProblem
 from manifold_dl.regularizers import Coherence
 
-SEARCHERS = [GoldenSection(), GeodesicSearch(), GeodesicSearch(curvature=1e-3), GoldenSection(max_probes=5)]
+SEARCHERS = [GoldenSection(), WolfeSearch(), WolfeSearch(curvature=1e-3), GoldenSection(max_probes=5)]
 each_searcher = pytest.mark.parametrize("searcher", SEARCHERS, ids=["golden", "cubic", "strict", "cut off"])
 
 
@@ -75,7 +75,7 @@ def assert_alike(found):
     assert cost == pytest.approx(expected_cost, rel=1e-11)
     np.testing.assert_allclose(one.probes[:5], many.probes[:5], rtol=1e-10)
     assert (one.method, one.f0) == (many.method, many.f0)
-    if one.method == "GeodesicSearch":
+    if one.method == "WolfeSearch":
         assert len(one.probes) == len(many.probes)
 
 
@@ -114,7 +114,7 @@ def test_single_precision_stays_so(searcher):
 def test_the_end_has_the_precision_of_the_start(of_signals, of_point):
     data = Data(dtype=of_signals)
     point = data.D.astype(of_point)
-    assert search(data.problem(), GeodesicSearch(), point)[1].dtype == of_point
+    assert search(data.problem(), WolfeSearch(), point)[1].dtype == of_point
 
 
 @each_searcher
@@ -156,7 +156,7 @@ def test_the_end_is_an_evaluation_like_any_other(searcher):
 def test_the_point_belongs_to_the_caller():
     data = Data()
     problem = data.problem()
-    _, end, cost, _ = search(problem, GeodesicSearch(), data.D)
+    _, end, cost, _ = search(problem, WolfeSearch(), data.D)
     kept = end.copy()
     end[:, 0] *= -1
     end[:, 1] = end[:, 2]
@@ -181,7 +181,7 @@ def test_two_atoms_that_are_one_are_left_to_the_reference(searcher):
     assert problem.counts.probe == other.counts.probe + 1  # the one that told
 
 
-@pytest.mark.parametrize("searcher", [GoldenSection(max_probes=7), GeodesicSearch()])
+@pytest.mark.parametrize("searcher", [GoldenSection(max_probes=7), WolfeSearch()])
 def test_nothing_is_left_behind(searcher, monkeypatch):
     # Numba's generators keep what they are given for ever; they are given what nobody counts.
     kept, whole = [], type(searcher).whole
@@ -209,7 +209,7 @@ def test_an_exp_of_its_own_is_where_a_step_ends():
         data.Y += 1e3
         start = manifold(8, 12).exp(data.D, 0 * data.D)
         problem = data.problem(manifold=manifold)
-        _, end, _, _ = search(problem, GeodesicSearch(), start)
+        _, end, _, _ = search(problem, WolfeSearch(), start)
         assert not problem.objective.walks
         if manifold is ZeroMean:
             assert abs(end.mean(axis=0)).max() < 1e-16
@@ -223,7 +223,7 @@ def test_an_heir_with_a_method_of_its_own():
             yield t
             t /= 2
 
-    class Halving(GeodesicSearch):
+    class Halving(WolfeSearch):
         method = staticmethod(halves)
 
         def _settings(self):
@@ -238,8 +238,8 @@ def test_an_heir_with_a_method_of_its_own():
 @pytest.mark.parametrize("most", [math.inf, 50.0, 10**9])
 def test_any_number_of_probes_may_be_allowed(most):
     data = Data()
-    expected = search(data.problem(), GeodesicSearch(), data.D)
-    found = search(data.problem(), GeodesicSearch(max_probes=most), data.D)
+    expected = search(data.problem(), WolfeSearch(), data.D)
+    found = search(data.problem(), WolfeSearch(max_probes=most), data.D)
     np.testing.assert_allclose(found[3].probes, expected[3].probes, rtol=1e-10)
 
 
@@ -249,7 +249,7 @@ def test_searches_between_hessian_products_factor_no_point_twice():
     for _ in range(3):
         gradient = problem.riemannian_gradient(point)
         problem.riemannian_hessian(point, gradient)
-        point = search(problem, GeodesicSearch(), point)[1]
+        point = search(problem, WolfeSearch(), point)[1]
     assert problem.counts.factorisation == problem.counts.value == 4
     assert problem.counts.gradient == 3
 
@@ -258,7 +258,7 @@ def test_where_a_search_has_to_come_for_every_probe():
     data = Data()
     direction = Spheres(8, 12).random_tangent_vector(data.D, 0)
     fixed = update_problem(data.Y, data.mask * 1.0, codes="fixed")
-    assert fixed.restrict(data.D, direction).walk(GeodesicSearch(), 1.0, -1.0, 0.1, 1e-16) is None
+    assert fixed.restrict(data.D, direction).walk(WolfeSearch(), 1.0, -1.0, 0.1, 1e-16) is None
     penalised = data.problem(regularizers=[Coherence(0.1)])
     assert not hasattr(penalised.restrict(data.D, direction), "walk")
     large = Data(n=2 * BLOCK_SIZE).problem()
@@ -271,7 +271,7 @@ def test_nothing_to_gain_returns_the_same_object(searcher):
     problem = data.problem()
     point = (
         ConjugateGradient(
-            line_searcher=GeodesicSearch(), max_iterations=200, min_gradient_norm=1e-9, verbosity=0
+            line_searcher=WolfeSearch(), max_iterations=200, min_gradient_norm=1e-9, verbosity=0
         )
         .run(problem, initial_point=data.D)
         .point
@@ -287,7 +287,7 @@ def test_runs_of_both_kinds_end_alike():
     data, ends = Data(), []
     for walks in (True, False):
         problem = data.problem(walks)
-        optimizer = ConjugateGradient(line_searcher=GeodesicSearch(), max_iterations=60, verbosity=0)
+        optimizer = ConjugateGradient(line_searcher=WolfeSearch(), max_iterations=60, verbosity=0)
         ends.append(optimizer.run(problem, initial_point=data.D).cost)
         values = [iterate.value for iterate in problem.record]
         assert all(after < before for before, after in pairwise(values))
@@ -295,7 +295,7 @@ def test_runs_of_both_kinds_end_alike():
 
 
 @pytest.mark.parametrize("minimiser", [0.02, 0.7, 40.0])
-@pytest.mark.parametrize("method", [golden_section, cubic_search])
+@pytest.mark.parametrize("method", [golden_section, wolfe_search])
 def test_a_search_is_a_generator_for_any_function(method, minimiser):
     ts, values, slopes = [0.0], [minimiser**2], [-2 * minimiser]
     settings = (1e-4,) if method is golden_section else (1e-4, 1e-3)

@@ -27,7 +27,7 @@ from pymanopt.optimizers import ConjugateGradient, TrustRegions
 from pymanopt.optimizers.line_search import BackTrackingLineSearcher
 
 import manifold_dl as mdl
-from manifold_dl.errors import ComponentError
+from manifold_dl.components.errors import ComponentError
 from manifold_dl.manifolds import Spheres
 
 nan = np.nan

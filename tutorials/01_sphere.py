@@ -255,7 +255,7 @@ D = start[:, None]
 print(f"our f {f(start):.12f}, the problem's {problem.cost(D):.12f}")
 print("same gradient:", np.allclose(problem.riemannian_gradient(D)[:, 0], -downhill))
 
-descent = SteepestDescent(line_searcher=mdl.GeodesicSearch(), verbosity=0)
+descent = SteepestDescent(line_searcher=mdl.WolfeSearch(), verbosity=0)
 result = descent.run(problem, initial_point=D)
 print(f"{len(problem.record) - 1} steps to f = {result.cost:.12f}; the minimum is {lowest:.12f}")
 

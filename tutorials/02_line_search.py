@@ -95,7 +95,7 @@ support = X_true.astype(bool)
 
 problem = mdl.update_problem(signals, support, mu=0.1)
 D_start = problem.manifold.random_point(rng=1)
-few_steps = SteepestDescent(line_searcher=mdl.GeodesicSearch(), max_iterations=3, verbosity=0)
+few_steps = SteepestDescent(line_searcher=mdl.WolfeSearch(), max_iterations=3, verbosity=0)
 D = few_steps.run(problem, initial_point=D_start).point
 
 direction = -problem.riemannian_gradient(D)
@@ -201,12 +201,12 @@ def along_retraction(t):
 # The derivative search: ask for the slope, too
 # ---------------------------------------------
 #
-# :class:`~manifold_dl.GeodesicSearch` asks for :math:`\varphi'(t)` with every value. Values and slopes at
+# :class:`~manifold_dl.WolfeSearch` asks for :math:`\varphi'(t)` with every value. Values and slopes at
 # two points determine a cubic, and the minimum of the cubic is the next probe. It stops when little of the
 # slope is left.
 
 with trace() as searches:
-    mdl.GeodesicSearch().search(problem.cost, problem.manifold, D, direction, f0, slope0)
+    mdl.WolfeSearch().search(problem.cost, problem.manifold, D, direction, f0, slope0)
 by_slope = searches[0]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 4.2))
@@ -234,7 +234,7 @@ for search in (by_golden, by_armijo, by_slope):
 searchers = {
     "golden section": mdl.GoldenSection(),
     "Armijo": BackTrackingLineSearcher(),
-    "derivative search": mdl.GeodesicSearch(),
+    "derivative search": mdl.WolfeSearch(),
 }
 
 
@@ -306,7 +306,7 @@ for ax, (optimizer, runs) in zip(axes, records.items(), strict=True):
 
 sloppy = {}
 for optimizer in records:
-    sloppy[optimizer] = arrival(run(optimizer, mdl.GeodesicSearch(curvature=0.5)))
+    sloppy[optimizer] = arrival(run(optimizer, mdl.WolfeSearch(curvature=0.5)))
     exact = counts[optimizer, "derivative search"]
     print(f"{optimizer.__name__:18s} steps and evaluations: {exact} → {sloppy[optimizer]}")
 

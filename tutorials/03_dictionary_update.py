@@ -252,9 +252,9 @@ D_turns = D
 
 settings = {"min_gradient_norm": 1e-12, "min_step_size": 0, "verbosity": 0}
 optimizers = {
-    "following, steepest descent": SteepestDescent(mdl.GeodesicSearch(), max_iterations=rounds, **settings),
+    "following, steepest descent": SteepestDescent(mdl.WolfeSearch(), max_iterations=rounds, **settings),
     "following, conjugate gradients": ConjugateGradient(
-        line_searcher=mdl.GeodesicSearch(), max_iterations=rounds, **settings
+        line_searcher=mdl.WolfeSearch(), max_iterations=rounds, **settings
     ),
     "following, trust region": TrustRegions(max_iterations=rounds, **settings),
 }
@@ -267,7 +267,7 @@ for name, optimizer in optimizers.items():
 # For comparison also the other half of the question: steepest descent that does *not* follow. It walks
 # to the lowest point that it sees with constant codes, and only then solves for them.
 
-one_step = SteepestDescent(mdl.GeodesicSearch(), max_iterations=1, **settings)
+one_step = SteepestDescent(mdl.WolfeSearch(), max_iterations=1, **settings)
 D, values = D_start, [following.cost(D_start)]
 for _ in range(rounds):
     problem = mdl.update_problem(Y, following.codes(D), codes="fixed")

@@ -68,8 +68,8 @@ def five_solvers(scale, max_iterations=300):
     settings |= {"min_step_size": 0, "verbosity": 0}
     return {
         "SD, golden section": SteepestDescent(mdl.GoldenSection(), **settings),
-        "SD, derivative search": SteepestDescent(mdl.GeodesicSearch(), **settings),
-        "conjugate gradients": ConjugateGradient(line_searcher=mdl.GeodesicSearch(), **settings),
+        "SD, derivative search": SteepestDescent(mdl.WolfeSearch(), **settings),
+        "conjugate gradients": ConjugateGradient(line_searcher=mdl.WolfeSearch(), **settings),
         "L-BFGS": mdl.LBFGS(**settings),
         "trust region": TrustRegions(**settings),
     }
@@ -115,7 +115,7 @@ def solve(solver, problem, start):
 # along for nothing, from the same pass); a Hessian product; a probe of a line search. The first time
 # round Numba has to load its compiled kernels, so we warm up before we look at the clock.
 
-for solver in (SteepestDescent(mdl.GeodesicSearch(), max_iterations=1, verbosity=0), solvers["trust region"]):
+for solver in (SteepestDescent(mdl.WolfeSearch(), max_iterations=1, verbosity=0), solvers["trust region"]):
     solve(solver, fresh_problem(), D_start)
 runs = {name: solve(solver, fresh_problem(), D_start) for name, solver in solvers.items()}
 

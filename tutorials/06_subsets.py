@@ -142,7 +142,7 @@ settings = {"max_iterations": 500, "min_gradient_norm": 1e-10 * whole.scale, "ve
 settings["min_step_size"] = 0
 optimizers = {
     "steepest descent": SteepestDescent(mdl.GoldenSection(), **settings),
-    "conjugate gradients": ConjugateGradient(line_searcher=mdl.GeodesicSearch(), **settings),
+    "conjugate gradients": ConjugateGradient(line_searcher=mdl.WolfeSearch(), **settings),
     "L-BFGS": mdl.LBFGS(**settings),
     "trust region": TrustRegions(**settings),
     "LeadingSingularVector": mdl.LeadingSingularVector(),

@@ -194,7 +194,7 @@ def continuation(optimizer, D, Y, support):
     return D
 
 
-descent = SteepestDescent(line_searcher=mdl.GeodesicSearch(), max_iterations=30, verbosity=0)
+descent = SteepestDescent(line_searcher=mdl.WolfeSearch(), max_iterations=30, verbosity=0)
 region = TrustRegions(max_iterations=25, min_gradient_norm=1e-9, verbosity=0)
 methods = {
     "MOD": lambda D, p, Y: take_turns(mdl.MOD(), D, p, Y),

@@ -20,8 +20,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import manifold_dl as mdl
-from manifold_dl.blocks import gather, split
-from manifold_dl.streaming import Evidence, absorb
+from manifold_dl.engines.threads import gather, split
+from manifold_dl.learning.minibatch import Evidence, absorb
 
 plt.style.use(mdl.plotting.STYLE)
 BLUE, VERMILION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#7A7A7A"
@@ -167,8 +167,8 @@ for ax in axes:
 # Threads
 # -------
 # A sum over signals can be shared: cut the signals into blocks, give each to whichever thread is free, and
-# add up what comes back. :func:`manifold_dl.blocks.split` cuts, :func:`manifold_dl.blocks.gather`
-# hands out. We let the blocks be coded by :class:`~manifold_dl.OMP` and write down who did which, and when:
+# add up what comes back. :func:`manifold_dl.engines.threads.split` cuts,
+# :func:`manifold_dl.engines.threads.gather` hands out. We let the blocks be coded by :class:`~manifold_dl.OMP` and write down who did which, and when:
 
 m, n = 32, 32_768
 D_true, X_true, Y = mdl.datasets.synthetic(m, d, n, sparsity=S, snr_db=20, rng=0)
@@ -265,8 +265,8 @@ print("a dictionary learned with one thread and with two: the same bits:", np.ar
 # as if it were all there is. It cannot work for long: fifty signals say little about 24 atoms, and what the
 # next fifty say overrules it.
 #
-# :func:`manifold_dl.streaming.absorb` keeps *evidence* instead: for each atom, one number that says how
-# much energy of the past it is based on. The update proposes a new place, and the atom goes there only by
+# :func:`manifold_dl.learning.minibatch.absorb` keeps *evidence* instead: for each atom, one number that says
+# how much energy of the past it is based on. The update proposes a new place, and the atom goes there only by
 # the share that the batch has in all its evidence. Early batches move it far, late ones a little.
 
 

@@ -132,7 +132,7 @@ def link_to_pages(app, docname, source):
 
 
 def resolve_alias(app, env, node, content):
-    """manifold_dl.updates.SimCO is manifold_dl.SimCO, and Pymanopt's own names have no page here."""
+    """manifold_dl.updates.simco.SimCO is manifold_dl.SimCO, and Pymanopt's own names have no page here."""
     if node.get("refdomain") != "py":
         return None
     target = node.get("reftarget", "")

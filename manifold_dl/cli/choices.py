@@ -46,7 +46,7 @@ SolverOption = Annotated[
 LineSearcherOption = Annotated[
     str | None,
     typer.Option(
-        help="How far SimCO's optimizer goes along a line: golden-section, geodesic-search, ...",
+        help="How far SimCO's optimizer goes along a line: golden-section, wolfe-search, ...",
         autocompletion=names_of("line_searchers"),
     ),
 ]
@@ -74,7 +74,7 @@ MuOption = Annotated[
 
 def coder_named(name, sparsity):
     """A sparse coder with so many atoms a signal, if it can be told how many."""
-    from manifold_dl import by_name
+    from manifold_dl.components import by_name
 
     return by_name.component("coders", name, "--coder", sparsity=sparsity)
 
@@ -96,8 +96,8 @@ class UpdateChoice:
 
     def make(self, **settings: Any) -> Any:
         """The rule; `settings` are those of SimCO that no option names."""
-        from manifold_dl import by_name
-        from manifold_dl.updates import SimCO
+        from manifold_dl.components import by_name
+        from manifold_dl.updates.simco import SimCO
 
         rule = by_name.find("updates", self.update, "--update")
         if rule is not SimCO:

@@ -53,10 +53,10 @@ def encode(
     import numpy as np
     import scipy.sparse
 
-    from manifold_dl import storage
     from manifold_dl.cli.bars import Bars
     from manifold_dl.cli.signals import read_signals
     from manifold_dl.coders.calling import run_coder
+    from manifold_dl.learning import storage
 
     learned = storage.load(model)
     D, Y = learned.dictionary, read_signals(data, columns)
@@ -98,7 +98,7 @@ def choose_coder(model, learned, name, sparsity):
     """The coder that is named, or else the one that the model was learned with."""
     import numpy as np
 
-    from manifold_dl.settings import is_text, shown
+    from manifold_dl.components.settings import is_text, shown
 
     widest = max(1, int(np.diff(learned.codes.indptr).max(initial=1)))
     if name is not None:

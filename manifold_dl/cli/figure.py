@@ -17,8 +17,8 @@ def draw(file, clean, noisy, results, rows):
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
+    from manifold_dl.learning.initialization import initial_dictionary
     from manifold_dl.plotting import plot_atoms
-    from manifold_dl.starts import initial_dictionary
 
     pictures = [clean, noisy, *(result.image for result in results.values())]
     titles = ["original", "noisy", *results]

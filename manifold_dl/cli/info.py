@@ -28,7 +28,7 @@ def info(
 def installation():
     """What a bug report should say."""
     from manifold_dl import __version__
-    from manifold_dl.blocks import available_threads
+    from manifold_dl.engines.threads import available_threads
 
     return {
         "manifold_dl": __version__,
@@ -43,7 +43,7 @@ def installation():
 
 def facts_of(path):
     """What is in a model, and what it was learned with."""
-    from manifold_dl import storage
+    from manifold_dl.learning import storage
 
     model = storage.load(path)
     (m, d), n = model.dictionary.shape, model.codes.shape[1]
@@ -73,7 +73,7 @@ def _print_table(facts):
 
 def _rows(facts):
     """Names and values as text, those of packages and settings among the others."""
-    from manifold_dl.settings import printable, shown
+    from manifold_dl.components.settings import printable, shown
 
     for name, value in facts.items():
         if name == "packages":
@@ -97,7 +97,7 @@ def _rows(facts):
 
 def kernel_cache():
     """The folder of the compiled kernels, or what stands in for them."""
-    from manifold_dl.kernels.installed import NUMBA_INSTALLED
+    from manifold_dl.kernels.backend import NUMBA_INSTALLED
 
     if not NUMBA_INSTALLED:
         return "plain NumPy: Numba is not installed"

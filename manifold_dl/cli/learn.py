@@ -61,11 +61,11 @@ def learn(
     result is read by encode, or in Python by manifold_dl.load(path): there, an atom is a column.
     """
     require_free(out, force, (".npz",))
-    from manifold_dl import storage
     from manifold_dl.cli.bars import Bars
     from manifold_dl.cli.signals import read_signals
-    from manifold_dl.learn import learn_dictionary, squared_error
-    from manifold_dl.result import Reason
+    from manifold_dl.learning import storage
+    from manifold_dl.learning.learn import learn_dictionary, squared_error
+    from manifold_dl.learning.result import Reason
 
     sparse_coder = coder_named(coder, sparsity)
     rule = UpdateChoice(update, solver, line_searcher, mu, manifold, regularizer).make()

@@ -21,10 +21,10 @@ def recover(
     from manifold_dl.cli.bars import Bars
     from manifold_dl.coders import OMP
     from manifold_dl.datasets import synthetic
-    from manifold_dl.learn import learn_dictionary
+    from manifold_dl.learning.learn import learn_dictionary
+    from manifold_dl.learning.result import Reason
     from manifold_dl.line_search import GoldenSection
-    from manifold_dl.result import Reason
-    from manifold_dl.updates import KSVD, MOD, SimCO
+    from manifold_dl.updates.simco import KSVD, MOD, SimCO
 
     golden = SteepestDescent(line_searcher=GoldenSection(), max_iterations=1)
     omp = {"coder": OMP(sparsity=4), "max_iter": 50, "tol": 0.0}

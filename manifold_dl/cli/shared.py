@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from manifold_dl.errors import ComponentError
+from manifold_dl.components.errors import ComponentError
 
 PROGRAM = "manifold-dl"
 
@@ -154,7 +154,7 @@ def partial_result_saved(path):
         partial = getattr(error, "partial", None)
         if partial is None or partial.n_iter == 0 or os.environ.get("MANIFOLD_DL_TRACEBACK"):
             raise
-        from manifold_dl import storage
+        from manifold_dl.learning import storage
 
         beside = path.with_name(f"{path.stem}.partial.npz")
         storage.save(partial, beside)

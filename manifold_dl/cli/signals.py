@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from manifold_dl.inputs import as_matrix
+from manifold_dl._validation import as_matrix
 
 
 def read_signals(path, columns):

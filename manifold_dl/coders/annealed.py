@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from manifold_dl.coders.convex import Lasso
 from manifold_dl.coders.greedy import OMP
-from manifold_dl.errors import naming
+from manifold_dl.components.errors import naming
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class AnnealedLasso:
 
     Examples
     --------
-    >>> from manifold_dl.annealing import Sawtooth
+    >>> from manifold_dl.updates.ridge import Sawtooth
     >>> coder = AnnealedLasso(sparsity=4, alpha=Sawtooth(0.3, 0.1, period=50, until=190))
     >>> coder.at(0).alpha, coder.at(190), coder.at(None)
     (0.3, OMP(sparsity=4, tol=None), OMP(sparsity=4, tol=None))

@@ -11,10 +11,10 @@ from numbers import Integral, Real
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.blocks import as_threads, gather
-from manifold_dl.coders import kernels
-from manifold_dl.inputs import as_dictionary, as_matrix
-from manifold_dl.units import CODABLE, column_norms, divide, multiply, row_exponents
+from manifold_dl._validation import as_dictionary, as_matrix
+from manifold_dl.engines.threads import as_threads, gather
+from manifold_dl.engines.units import CODABLE, column_norms, divide, multiply, row_exponents
+from manifold_dl.kernels import coding as kernels
 
 BLOCK_SIZE = 1024
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.calling import call
-from manifold_dl.errors import naming
-from manifold_dl.inputs import as_codes
+from manifold_dl._validation import require_sound_indices
+from manifold_dl.components.calling import call
+from manifold_dl.components.errors import ComponentError, naming
 
 
 def run_coder(
@@ -44,3 +44,53 @@ def run_coder(
         codes = call(coder, "coder", coder.encode, signals, dictionary, **options)
         shape = (dictionary.shape[1], signals.shape[1])
         return as_codes(codes, coder, shape, signals.dtype)
+
+
+def as_codes(
+    codes: Any, coder: Any, shape: tuple[int, int], dtype: np.dtype, role: str = "coder"
+) -> scipy.sparse.csc_array:
+    """The codes that a part returned: a finite csc_array of d×n numbers with sorted indices.
+
+    A csc_array in this form is returned as it is. Other sparse formats and dense d×n arrays are converted; a
+    dense array keeps its non-zero entries only. Anything else is a fault of the part, which is named.
+
+    Examples
+    --------
+    >>> from manifold_dl.coders import OMP
+    >>> as_codes([[0.0, 2.0], [3.0, 0.0]], OMP(sparsity=1), shape=(2, 2), dtype=float).indices.tolist()
+    [1, 0]
+    """
+    if not scipy.sparse.issparse(codes):
+        kind = "None" if codes is None else f"a {type(codes).__name__}"
+        try:
+            codes = np.asarray(codes)
+        except ValueError:  # a pair of arrays, for example
+            codes = np.empty(0, dtype=object)
+        if codes.dtype.kind not in "fiubc":
+            fault = (
+                f"returned {kind}, where the codes are expected: a sparse or dense d×n array of real numbers"
+            )
+            raise ComponentError(coder, role, fault)
+    if codes.dtype.kind not in "fiub":
+        fault = f"returned codes of dtype {codes.dtype}, where real numbers are expected"
+        raise ComponentError(coder, role, fault)
+    if codes.shape != shape:
+        fault = f"returned codes of shape {codes.shape} where d×n = {shape}"
+        if codes.shape == shape[::-1]:
+            fault += ": the codes of a signal are a column, so return the transpose"
+        raise ComponentError(coder, role, fault)
+    values = codes.data if scipy.sparse.issparse(codes) else codes
+    if not np.isfinite(values).all():
+        raise ComponentError(coder, role, "returned codes that are not finite")
+    try:
+        if scipy.sparse.issparse(codes):  # before SciPy or a kernel follows indices that lead nowhere
+            require_sound_indices(codes, "the support")
+    except (TypeError, ValueError) as error:
+        fault = f"returned codes that cannot be used: {str(error).rstrip('.')}"
+        raise ComponentError(coder, role, fault) from error
+    if not isinstance(codes, scipy.sparse.csc_array):
+        codes = scipy.sparse.csc_array(codes)
+    if not codes.has_canonical_format:
+        codes = codes.copy()
+        codes.sum_duplicates()
+    return codes.astype(dtype, copy=False)

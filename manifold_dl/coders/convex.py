@@ -5,11 +5,11 @@ from numbers import Real
 
 import numpy as np
 
-from manifold_dl.coders import kernels
 from manifold_dl.coders.blockwise import as_problem, encode_blocks, require_sparsity
-from manifold_dl.inputs import as_support
-from manifold_dl.kernels.reference import take
-from manifold_dl.units import divide
+from manifold_dl.engines.units import divide
+from manifold_dl.kernels import coding as kernels
+from manifold_dl.kernels.reduced.reference import take
+from manifold_dl.problem.support import as_support
 
 
 @dataclass(frozen=True)

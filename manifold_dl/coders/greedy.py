@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from manifold_dl.coders import kernels
 from manifold_dl.coders.blockwise import as_problem, encode_blocks, require_a_stop, require_sparsity
-from manifold_dl.units import times_square
+from manifold_dl.engines.units import times_square
+from manifold_dl.kernels import coding as kernels
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from manifold_dl.coders import kernels
 from manifold_dl.coders.blockwise import (
     as_problem,
     encode_blocks,
@@ -10,7 +9,8 @@ from manifold_dl.coders.blockwise import (
     require_count,
     require_sparsity,
 )
-from manifold_dl.units import times_square
+from manifold_dl.engines.units import times_square
+from manifold_dl.kernels import coding as kernels
 
 
 @dataclass(frozen=True)

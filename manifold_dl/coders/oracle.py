@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.blocks import as_threads, gather, split
 from manifold_dl.coders.blockwise import BLOCK_SIZE, as_problem
-from manifold_dl.inputs import as_support
-from manifold_dl.kernels import fit
-from manifold_dl.units import divide, multiply, row_exponents
+from manifold_dl.engines.threads import as_threads, gather, split
+from manifold_dl.engines.units import divide, multiply, row_exponents
+from manifold_dl.kernels.reduced import fit
+from manifold_dl.problem.support import as_support
 
 
 @dataclass(frozen=True, eq=False)

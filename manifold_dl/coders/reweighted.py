@@ -5,9 +5,9 @@ from numbers import Real
 
 import numpy as np
 
-from manifold_dl.coders import kernels
 from manifold_dl.coders.blockwise import as_problem, encode_blocks, require_count, require_sparsity
 from manifold_dl.coders.oracle import least_squares_codes
+from manifold_dl.kernels import coding as kernels
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl.components.errors import ComponentError
 from manifold_dl.diagnostics.optimizer_problems import KnownProblem, known_problems, solved_problem
 from manifold_dl.diagnostics.report import Inspection, Report, require_object
-from manifold_dl.errors import ComponentError
 from manifold_dl.manifolds.randomness import global_generator
 from manifold_dl.optimizers import OptimizerRun
 

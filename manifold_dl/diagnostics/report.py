@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
-from manifold_dl.errors import ComponentError
+from manifold_dl.components.errors import ComponentError
 
 
 class CheckFailed(AssertionError):

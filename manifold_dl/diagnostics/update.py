@@ -5,9 +5,9 @@ from numbers import Real
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.calling import call
+from manifold_dl.coders.calling import as_codes
+from manifold_dl.components.calling import call
 from manifold_dl.diagnostics.report import Inspection, require_object
-from manifold_dl.inputs import as_codes
 
 # Relative rounding of sums over a few hundred entries, with room for the condition of a few random atoms.
 _ROUNDING = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-4}
@@ -42,7 +42,7 @@ def check_update(
 
     Examples
     --------
-    >>> from manifold_dl.updates import KSVD
+    >>> from manifold_dl.updates.simco import KSVD
     >>> bool(check_update(KSVD()))
     True
     """

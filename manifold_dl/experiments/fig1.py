@@ -15,7 +15,7 @@ from manifold_dl.experiments.tables import in_order, select
 from manifold_dl.metrics import condition_number
 from manifold_dl.plotting import method_style
 from manifold_dl.plotting.style import GREY
-from manifold_dl.problem import update_problem
+from manifold_dl.problem.update_problem import update_problem
 
 SETTING = {
     "shape": [16, 32],

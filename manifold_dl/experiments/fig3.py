@@ -10,9 +10,9 @@ from manifold_dl.coders import OMP
 from manifold_dl.experiments.fig2 import claims, draw, parts
 from manifold_dl.experiments.methods import draw_signals, paper_methods
 from manifold_dl.experiments.study import Study
-from manifold_dl.learn import learn_dictionary
+from manifold_dl.learning.learn import learn_dictionary
+from manifold_dl.learning.result import Reason
 from manifold_dl.metrics import recovery
-from manifold_dl.result import Reason
 
 
 def two_step(parameters):

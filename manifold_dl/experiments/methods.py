@@ -10,8 +10,8 @@ from pymanopt.optimizers import SteepestDescent
 from manifold_dl.datasets import synthetic
 from manifold_dl.line_search import GoldenSection
 from manifold_dl.manifolds import Spheres
-from manifold_dl.problem import update_problem
-from manifold_dl.updates import KSVD, MOD, SimCO, begin
+from manifold_dl.problem.update_problem import update_problem
+from manifold_dl.updates.simco import KSVD, MOD, SimCO, begin
 
 PAPER = ("MOD", "K-SVD", "primitive SimCO", "regularized SimCO")
 

@@ -21,13 +21,13 @@ from manifold_dl.experiments.methods import (
 )
 from manifold_dl.experiments.study import Claim, Study
 from manifold_dl.experiments.tables import means, select
-from manifold_dl.line_search import GeodesicSearch, GoldenSection
+from manifold_dl.line_search import GoldenSection, WolfeSearch
 from manifold_dl.manifolds import Spheres
 from manifold_dl.metrics import recovery as share_recovered
 from manifold_dl.optimizers import LBFGS
 from manifold_dl.plotting import method_style, plot_recovery
 from manifold_dl.plotting.style import GREY, INK
-from manifold_dl.problem import update_problem
+from manifold_dl.problem.update_problem import update_problem
 
 EXACT = 1e-12  # of ‖Y − DX‖²/n, where a signal has an energy of S; wrong dictionaries are far above it
 TRUST_REGION = "SimCO, trust region"
@@ -101,7 +101,7 @@ def measure(parameters, seed, shape, n, trial):
 def continued_optimizers(iterations):
     """The optimizers that go through the sequence of ridges, and how far each goes at every one."""
     limits = {"min_gradient_norm": 1e-12, "min_step_size": 0.0, "max_time": np.inf, "verbosity": 0}
-    golden, geodesic = GoldenSection(), GeodesicSearch()
+    golden, geodesic = GoldenSection(), WolfeSearch()
     # Pymanopt's conjugate gradients make one step less than they are allowed iterations.
     return {
         "regularized SimCO": SteepestDescent(

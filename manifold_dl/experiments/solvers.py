@@ -19,10 +19,10 @@ from pymanopt.optimizers.line_search import BackTrackingLineSearcher
 from manifold_dl.experiments.methods import draw_signals
 from manifold_dl.experiments.study import Claim, Study
 from manifold_dl.experiments.tables import in_order, select
-from manifold_dl.line_search import GeodesicSearch, GoldenSection
+from manifold_dl.line_search import GoldenSection, WolfeSearch
 from manifold_dl.optimizers import LBFGS
 from manifold_dl.plotting import method_style
-from manifold_dl.problem import update_problem
+from manifold_dl.problem.update_problem import update_problem
 
 SETTING = {
     "problems": [
@@ -58,8 +58,8 @@ def optimizers(iterations, threshold):
     rules = (
         SteepestDescent(line_searcher=GoldenSection(), **limits),
         SteepestDescent(line_searcher=BackTrackingLineSearcher(), **limits),
-        SteepestDescent(line_searcher=GeodesicSearch(), **limits),
-        ConjugateGradient(line_searcher=GeodesicSearch(), **one_less),
+        SteepestDescent(line_searcher=WolfeSearch(), **limits),
+        ConjugateGradient(line_searcher=WolfeSearch(), **one_less),
         LBFGS(**limits),
         TrustRegions(**limits),
     )

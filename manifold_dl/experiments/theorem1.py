@@ -14,7 +14,7 @@ from manifold_dl.experiments.tables import in_order, select
 from manifold_dl.manifolds import Spheres
 from manifold_dl.plotting import plot_sphere_path
 from manifold_dl.plotting.style import BLUE, INK, VERMILION
-from manifold_dl.problem import update_problem
+from manifold_dl.problem.update_problem import update_problem
 
 SETTING = {
     "singular_values": [1.0, 0.75, 0.45],

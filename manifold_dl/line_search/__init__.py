@@ -1,6 +1,6 @@
 """How far to go along a geodesic: the line searches of the dictionary update.
 
-`GoldenSection` is Algorithm 2 of the paper, probe for probe. `GeodesicSearch` finds the same minimum in a few
+`GoldenSection` is Algorithm 2 of the paper, probe for probe. `WolfeSearch` finds the same minimum in a few
 probes, because it also looks at the slope φ′(t). Both are Pymanopt line searchers, for any of its manifolds
 and problems: hand one to `SteepestDescent` or `ConjugateGradient` as `line_searcher=`. `trace` records what
 they do.
@@ -22,7 +22,7 @@ If it has a method `walk`, it may make the whole search by itself, and return th
 there; or None, if this time it cannot.
 """
 
-from .searchers import GeodesicSearch, GoldenSection
-from .tracing import SearchRecord, trace
+from .searchers import GoldenSection, WolfeSearch
+from .trace import SearchRecord, trace
 
-__all__ = ["GeodesicSearch", "GoldenSection", "SearchRecord", "trace"]
+__all__ = ["GoldenSection", "SearchRecord", "WolfeSearch", "trace"]

@@ -2,13 +2,10 @@
 
 import math
 
-from manifold_dl.kernels.compilable import compilable
-
 # The paper's c. Because c² = 1 − c, an interval shrunk to c of its width has one of its old probes in place.
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-@compilable
 def golden_section(ts, values, slopes, t4, rounding, width):
     """Bracket a minimum of φ (Part A), then shrink the bracket by golden section (Part B).
 

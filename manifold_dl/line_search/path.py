@@ -21,13 +21,9 @@ def follow(searcher, objective, manifold, x, d, f0, df0, t, rounding):
     """
     restrict = getattr(objective, "restrict", None)
     phi = None if restrict is None else restrict(x, d)
-    walk = None if searcher.whole is None else getattr(phi, "walk", None)
-    found = None if walk is None else walk(searcher, f0, df0, t, rounding)
-    if found is None:
-        path = Path(objective, manifold, x, d, f0, df0, phi)
-        phi = walk = None  # the path lets go of it before the last evaluation, which may need its memory
-        found = path.follow(searcher, t, rounding)
-    t, point, value, probes = found
+    path = Path(objective, manifold, x, d, f0, df0, phi)
+    phi = None  # the path lets go of it before the last evaluation, which may need its memory
+    t, point, value, probes = path.follow(searcher, t, rounding)
     return (t, point, probes) if value < f0 else (0.0, x, probes)
 
 

@@ -3,18 +3,10 @@
 import math
 from dataclasses import dataclass, field
 
-from manifold_dl.kernels.installed import NUMBA_INSTALLED
-
-from .cubic import cubic_search
 from .golden import GOLDEN, golden_section
 from .path import follow, rounding_of
-from .tracing import record
-
-if NUMBA_INSTALLED:
-    from .whole import whole_cubic_search, whole_golden_section
-else:
-    whole_cubic_search = whole_golden_section = None
-
+from .trace import record
+from .wolfe import wolfe_search
 
 NO_PROBES = ((), ()), 0
 
@@ -24,20 +16,15 @@ class LineSearch:
 
     Heirs are dataclasses with a field `max_probes` and a private one `_memory`, in which a search leaves the
     accepted t to the next. They name a `method`, a generator of the t to be probed, what settings it takes
-    (`_settings`) and where it begins (`_first_t`). `whole` is the same method as one compiled call.
+    (`_settings`) and where it begins (`_first_t`).
     """
 
-    method = whole = None
+    method = None
     #: The t that a search remembers is a good first guess for the next set of atoms, or the next iteration,
     #: too: an update rule takes the searcher along. One without this attribute, such as those of Pymanopt,
     #: begins anew with every problem.
     keeps_step = True
     uses_slopes = False  # whether the method looks at φ′ of every probe
-
-    def __init_subclass__(cls, **options):
-        super().__init_subclass__(**options)
-        if not {"method", "_settings"}.isdisjoint(vars(cls)) and "whole" not in vars(cls):
-            cls.whole = None  # that of a parent is another search
 
     def search(self, objective, manifold, x, d, f0, df0):
         """Minimise the objective along the curve that leaves `x` in the direction `d`.
@@ -120,7 +107,6 @@ class GoldenSection(LineSearch):
     """
 
     method = staticmethod(golden_section)
-    whole = staticmethod(whole_golden_section)
 
     t4: float = 1.0
     g_min: float = 1e-14
@@ -158,7 +144,7 @@ class GoldenSection(LineSearch):
 
 
 @dataclass
-class GeodesicSearch(LineSearch):
+class WolfeSearch(LineSearch):
     """Safeguarded cubic search with the slope φ′(t).
 
     Grow t until a minimum is bracketed. Then go to the minimum of the cubic that has the values and slopes of
@@ -195,13 +181,12 @@ class GeodesicSearch(LineSearch):
     >>> from pymanopt.manifolds import Euclidean
     >>> def parabola(x):
     ...     return (x[0] - 3) ** 2
-    >>> step, x = GeodesicSearch().search(parabola, Euclidean(1), np.zeros(1), np.ones(1), f0=9, df0=-6)
+    >>> step, x = WolfeSearch().search(parabola, Euclidean(1), np.zeros(1), np.ones(1), f0=9, df0=-6)
     >>> print(f"{step:.2f}")
     3.00
     """
 
-    method = staticmethod(cubic_search)
-    whole = staticmethod(whole_cubic_search)
+    method = staticmethod(wolfe_search)
     uses_slopes = True
 
     sufficient_decrease: float = 1e-4

@@ -4,7 +4,7 @@ from numbers import Integral
 
 import numpy as np
 
-from manifold_dl.kernels import reference
+from manifold_dl.kernels.reduced import reference
 
 DOUBLE = np.dtype(float)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pymanopt.manifolds.manifold import Manifold
 
-from manifold_dl.errors import raise_named
+from manifold_dl.components.errors import raise_named
 from manifold_dl.manifolds.columnwise import norms
 from manifold_dl.manifolds.feasible import FeasibleSet, leads, projects
 from manifold_dl.manifolds.randomness import global_generator

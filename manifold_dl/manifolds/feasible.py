@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from pymanopt.manifolds.manifold import Manifold
 
-from manifold_dl.errors import ComponentError, is_users, raise_nested
+from manifold_dl.components.errors import ComponentError, is_users, raise_nested
 from manifold_dl.manifolds.columnwise import norms, rounding
 
 # `closest` may stay a little inside of a manifold with walls, as that of NonNegative does, by 1e-6.

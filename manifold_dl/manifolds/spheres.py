@@ -5,7 +5,7 @@ import math
 import numpy as np
 from pymanopt.manifolds import Oblique
 
-from manifold_dl import kernels
+from manifold_dl.kernels import reduced as kernels
 from manifold_dl.manifolds.columnwise import (
     DOUBLE,
     as_shape,

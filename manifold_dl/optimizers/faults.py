@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from pymanopt.manifolds.manifold import RetrAsExpMixin
 
-from manifold_dl.errors import ComponentError, is_users, naming
+from manifold_dl.components.errors import ComponentError, is_users, naming
 from manifold_dl.optimizers.returned import described
 
 # Short against the curvature of any manifold of unit atoms, and far above rounding.

@@ -11,7 +11,7 @@ import numpy as np
 from pymanopt.optimizers.optimizer import Optimizer
 from pymanopt.tools import printer
 
-from manifold_dl.line_search import GeodesicSearch
+from manifold_dl.line_search import WolfeSearch
 
 
 class LBFGS(Optimizer):
@@ -31,7 +31,7 @@ class LBFGS(Optimizer):
     memory : int
         The number of pairs to keep.
     line_searcher : object, optional
-        A Pymanopt line searcher, by default `GeodesicSearch(curvature=0.9)`: once the unit step is nearly
+        A Pymanopt line searcher, by default `WolfeSearch(curvature=0.9)`: once the unit step is nearly
         right, a tighter search pays for probes and gains nothing. If the searcher is a dataclass with a field
         `first_step`, as that one is, it is told to try the unit step first as soon as there are pairs.
     max_time, max_iterations, min_gradient_norm, min_step_size, max_cost_evaluations, verbosity, log_verbosity
@@ -76,7 +76,7 @@ class LBFGS(Optimizer):
                 f"memory={memory}: L-BFGS needs at least one pair; without any it is SteepestDescent."
             )
         self._memory = memory
-        self._line_searcher = GeodesicSearch(curvature=0.9) if line_searcher is None else line_searcher
+        self._line_searcher = WolfeSearch(curvature=0.9) if line_searcher is None else line_searcher
         self.line_searcher = None
 
     def run(self, problem, *, initial_point=None, reuse_line_searcher=False):

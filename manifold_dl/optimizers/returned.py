@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl.errors import ComponentError
+from manifold_dl.components.errors import ComponentError
 
 
 def returned_point(optimizer: Any, result: Any, problem: Any, start: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ import pymanopt
 from pymanopt.optimizers import NelderMead, ParticleSwarm
 from pymanopt.optimizers.optimizer import Optimizer
 
-from manifold_dl.errors import ComponentError, is_users, naming, raised_in
+from manifold_dl.components.errors import ComponentError, is_users, naming, raised_in
 from manifold_dl.manifolds.randomness import global_generator
 from manifold_dl.optimizers.faults import require_sound_parts
 from manifold_dl.optimizers.requirements import require_methods

@@ -8,7 +8,7 @@ from typing import Any
 
 from pymanopt.optimizers import ConjugateGradient, SteepestDescent, TrustRegions
 
-from manifold_dl.line_search import GeodesicSearch, GoldenSection
+from manifold_dl.line_search import GoldenSection, WolfeSearch
 from manifold_dl.optimizers.lbfgs import LBFGS
 
 STEPS = 5  # of a stage, for optimizers that are not told otherwise
@@ -21,7 +21,7 @@ def default_optimizer(steps: int = STEPS, line_searcher: Any = None) -> Conjugat
     grows with the number of atoms: the first step from a random dictionary turns each by about a radian.
     """
     if line_searcher is None:
-        line_searcher = GeodesicSearch(curvature=0.3, first_step=None)
+        line_searcher = WolfeSearch(curvature=0.3, first_step=None)
     # Pymanopt makes one step less than it is allowed.
     return ConjugateGradient(
         "PolakRibiere", line_searcher=line_searcher, max_iterations=steps + 1, verbosity=0

@@ -28,7 +28,7 @@ class LeadingSingularVector(Optimizer):
 
     Examples
     --------
-    >>> from manifold_dl.problem import update_problem
+    >>> from manifold_dl.problem.update_problem import update_problem
     >>> Y = np.outer([0.6, 0.8], [1.0, -2.0, 3.0])
     >>> problem = update_problem(Y, np.ones((1, 3), dtype=bool))
     >>> result = LeadingSingularVector().run(problem, initial_point=np.array([[1.0], [0.0]]))

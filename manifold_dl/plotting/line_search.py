@@ -37,11 +37,11 @@ def plot_line_search(search, ax=None, *, phi=None, span=None, armijo=None, lengt
     Examples
     --------
     >>> from pymanopt.manifolds import Euclidean
-    >>> from manifold_dl.line_search import GeodesicSearch, trace
+    >>> from manifold_dl.line_search import WolfeSearch, trace
     >>> def parabola(x):
     ...     return (x[0] - 3) ** 2
     >>> with trace() as searches:
-    ...     step, x = GeodesicSearch().search(parabola, Euclidean(1), np.zeros(1), np.ones(1), f0=9, df0=-6)
+    ...     step, x = WolfeSearch().search(parabola, Euclidean(1), np.zeros(1), np.ones(1), f0=9, df0=-6)
     >>> ax = plot_line_search(searches[0], phi=lambda t: (t - 3) ** 2)
     >>> sorted(text.get_text() for text in ax.texts)
     ['1', '2']

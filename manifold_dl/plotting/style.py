@@ -54,7 +54,7 @@ _SAME = {
     "SimCO, trust region, up to 3 starts": "SimCO, trust region, up to 5 starts",
     "GoldenSection": "golden section",
     "BackTrackingLineSearcher": "Armijo",
-    "GeodesicSearch": "derivative search",
+    "WolfeSearch": "derivative search",
 }
 _MARKERS = "os^vDP*Xpd<>hH"
 _DASHES = ("-", DASHES, DASH_DOTS, DOTS, LONG, DASH_DOT_DOTS)

@@ -7,7 +7,7 @@ from operator import index
 
 import numpy as np
 
-from manifold_dl.inputs import as_dictionary
+from manifold_dl._validation import as_dictionary
 
 from .algebra import Penalty, require_weight
 

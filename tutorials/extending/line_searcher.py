@@ -58,7 +58,7 @@ _, X, Y = mdl.datasets.synthetic(16, 24, 300, sparsity=3, snr_db=20, rng=0)
 problem = mdl.update_problem(Y, X, mu=0.1)
 start = problem.manifold.random_point(1)
 values = {}
-for searcher in (Backtracking(), mdl.GeodesicSearch()):
+for searcher in (Backtracking(), mdl.WolfeSearch()):
     descent = SteepestDescent(line_searcher=searcher, max_iterations=5, verbosity=0)
     values[type(searcher).__name__] = problem.cost(descent.run(problem, initial_point=start).point)
 print(f"from {problem.cost(start):.0f} to", {name: round(value, 1) for name, value in values.items()})
@@ -67,4 +67,4 @@ print(f"from {problem.cost(start):.0f} to", {name: round(value, 1) for name, val
 # %%
 # What was shown: it descends; a search that also looks at the slope gets lower in as many steps.
 
-assert values["GeodesicSearch"] < values["Backtracking"] < 0.5 * problem.cost(start)
+assert values["WolfeSearch"] < values["Backtracking"] < 0.5 * problem.cost(start)

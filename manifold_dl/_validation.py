@@ -1,0 +1,171 @@
+"""Input validation: arrays, numbers and index sets, checked once and refused with a sentence.
+
+Every public function that takes signals, a dictionary, a set of atoms or a ridge μ calls these checks before
+anything is computed. A masked array, or a sparse array whose memory does not fit its shape, would otherwise
+go through NumPy and SciPy without an error.
+"""
+
+import inspect
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+
+def as_matrix(array, name, finite=True):
+    """A finite real matrix in single or double precision, copied only if it has to be converted.
+
+    If finite is False, the caller must call `require_finite`.
+    """
+    require_unmasked(array, name)
+    if scipy.sparse.issparse(array):
+        raise TypeError(f"{name} is a sparse {array.format} array: dense only; use `.toarray()`.")
+    array = np.asarray(array)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} has dtype {array.dtype}; only real numbers are accepted.")
+    if array.ndim != 2:
+        raise ValueError(f"{name} has shape {array.shape}; a matrix with two axes is needed.")
+    if 0 in array.shape:
+        raise ValueError(f"{name} has shape {array.shape}: it is empty.")
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    if finite:
+        # One pass without a temporary; only a sum that overflowed or met a NaN needs the closer look.
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = array.sum()
+        require_finite(array, name, total)
+    return array
+
+
+def require_finite(array, name, total):
+    """Refuse NaN and infinity. `total` is any sum over the array that they would spoil."""
+    if not np.isfinite(total) and not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise ValueError(
+            f"{name} holds {array[row, column]} at row {row}, column {column}; clean the data first."
+        )
+
+
+def as_dictionary(dictionary, n_rows=None, name="dictionary"):
+    """A matrix with an atom in every column, none of them zero."""
+    dictionary = as_matrix(dictionary, name)
+    if n_rows is not None and dictionary.shape[0] != n_rows:
+        raise ValueError(
+            f"{name} has atoms of length {dictionary.shape[0]}, but the signals have length {n_rows}: "
+            "both are stored in columns."
+        )
+    zero = np.flatnonzero(~dictionary.any(axis=0))
+    if len(zero):
+        raise ValueError(f"{name} column {zero[0]} is zero: an atom needs a direction. Replace or drop it.")
+    return dictionary
+
+
+def as_ridge(mu):
+    """A finite μ ≥ 0."""
+    if not np.isscalar(mu) or isinstance(mu, (str, bytes, complex)):
+        raise TypeError(f"mu={mu!r}: the ridge is one number.")
+    if not (np.isfinite(mu) and mu >= 0):
+        raise ValueError(f"mu={mu}: the ridge must be finite and not negative.")
+    return float(mu)
+
+
+def as_atoms(atoms, n_atoms):
+    """The set I as distinct indices in the order given; None means all atoms."""
+    if atoms is None:
+        return np.arange(n_atoms)
+    require_unmasked(atoms, "atoms")
+    atoms = np.asarray(atoms)
+    if atoms.dtype == bool and atoms.shape == (n_atoms,):
+        atoms = np.flatnonzero(atoms)
+    atoms = np.atleast_1d(atoms)
+    if atoms.size == 0:
+        raise ValueError("atoms is empty: a set I needs at least one atom.")
+    if atoms.ndim != 1 or atoms.dtype.kind not in "iu":
+        raise TypeError(
+            f"atoms has shape {atoms.shape} and dtype {atoms.dtype}; a list of whole numbers is needed."
+        )
+    outside = atoms[(atoms < 0) | (atoms >= n_atoms)]
+    if outside.size:
+        raise ValueError(f"atom {outside[0]} is out of range: the dictionary has atoms 0 to {n_atoms - 1}.")
+    values, counts = np.unique(atoms, return_counts=True)
+    if (counts > 1).any():
+        raise ValueError(f"atom {values[counts > 1][0]} is repeated: a set I names every atom once.")
+    return atoms.astype(np.intp)
+
+
+def require_unmasked(array: Any, name: str) -> None:
+    """Refuse a masked array: NumPy hands its hidden entries out as if they were data."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} is a masked array: masked entries would be used as data. Fill them (`.filled(0)`) or "
+            "drop the rows or columns that hold them."
+        )
+
+
+def require_sound_indices(matrix: Any, name: str) -> None:
+    """Refuse a sparse array whose indices leave its own shape or memory.
+
+    SciPy does not look at arrays that were changed in place: its conversions and our kernels would then read
+    and write anywhere in memory.
+    """
+    if matrix.ndim != 2:
+        raise ValueError(f"{name} has shape {matrix.shape}; a matrix with two axes is needed.")
+    if matrix.format not in ("csc", "csr", "bsr"):
+        for axis, stored in enumerate(matrix.tocoo().coords):
+            _require_range(stored, matrix.shape[axis], name, matrix.shape)
+        return
+    blocks = matrix.blocksize if matrix.format == "bsr" else (1, 1)
+    n_rows, n_columns = (size // block for size, block in zip(matrix.shape, blocks, strict=True))
+    n_major, n_minor = (n_columns, n_rows) if matrix.format == "csc" else (n_rows, n_columns)
+    indptr, n_stored = matrix.indptr, min(len(matrix.indices), len(matrix.data))
+    if len(indptr) != n_major + 1:
+        raise ValueError(
+            f"{name} has an indptr of length {len(indptr)}; its shape {matrix.shape} needs {n_major + 1}."
+        )
+    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        raise ValueError(f"{name} has an indptr that does not begin at 0 and ascend from there: rebuild it.")
+    if indptr[-1] > n_stored:
+        raise ValueError(
+            f"{name} has an indptr that ends at {indptr[-1]}, but only {n_stored} entries are stored."
+        )
+    _require_range(matrix.indices[: indptr[-1]], n_minor, name, matrix.shape)
+
+
+def _require_range(indices: np.ndarray, limit: int, name: str, shape: tuple) -> None:
+    if len(indices) and (indices.min() < 0 or indices.max() >= limit):
+        wrong = indices.min() if indices.min() < 0 else indices.max()
+        raise ValueError(f"{name} holds the index {wrong}, outside its own shape {shape}.")
+
+
+_warned: ContextVar[set | None] = ContextVar("warnings given inside a with block", default=None)
+
+
+@contextmanager
+def each_warning_once() -> Iterator[None]:
+    """Inside the block each kind of warning about the input is given once: a loop would repeat it."""
+    token = _warned.set(set())
+    try:
+        yield
+    finally:
+        _warned.reset(token)
+
+
+def warn_once(text: str, kind: str) -> None:
+    """Warn, unless the same kind of warning has been given inside this `each_warning_once`."""
+    given = _warned.get()
+    if given is None or kind not in given:
+        warnings.warn(text, stacklevel=_depth_of_package())
+    if given is not None:
+        given.add(kind)
+
+
+def _depth_of_package() -> int:
+    """How far up the call came from outside of this package, so that a warning names a line of the user's."""
+    frame, depth = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "manifold_dl":
+        frame, depth = frame.f_back, depth + 1
+    return depth

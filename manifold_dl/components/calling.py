@@ -1,0 +1,59 @@
+"""How a part of the user's is called: with what it names, and with a sentence where that cannot work."""
+
+import inspect
+from collections.abc import Callable
+from functools import lru_cache
+from types import FunctionType, MethodType
+from typing import Any
+
+from manifold_dl.components.errors import ComponentError
+
+
+def call(part: Any, role: str, function: Callable, *arguments: Any, **options: Any) -> Any:
+    """Call a function of a part with `arguments`, and with those of the `options` that it names.
+
+    Parameters
+    ----------
+    part, role
+        For the error.
+    function : callable
+        The part itself or a method of it.
+
+    Raises
+    ------
+    ComponentError
+        If it cannot be called like that. What it raises itself passes as it is.
+
+    Examples
+    --------
+    >>> call(round, "coder", lambda signals, rng=None: (signals, rng), 1, rng=2, iteration=3)
+    (1, 2)
+    """
+    try:
+        signature = _signature(function)
+    except (TypeError, ValueError):  # functions written in C need not have one
+        return function(*arguments, **options)
+    takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in signature.parameters.values())
+    known = {name: value for name, value in options.items() if takes_any or name in signature.parameters}
+    try:
+        signature.bind(*arguments, **known)
+    except TypeError as error:
+        name = getattr(function, "__name__", type(function).__name__)
+        fault = f"cannot be called with {len(arguments)} arguments: {name}{signature} ({error})"
+        raise ComponentError(part, role, fault) from error
+    return function(*arguments, **known)
+
+
+def _signature(function: Callable) -> inspect.Signature:
+    """The signature, which takes twenty microseconds to find: that of a method is kept with its class."""
+    if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
+        return _without_first(function.__func__)
+    if isinstance(function, FunctionType | type) or not isinstance(type(function).__call__, FunctionType):
+        return inspect.signature(function)
+    return _without_first(type(function).__call__)
+
+
+@lru_cache(maxsize=64)
+def _without_first(method: FunctionType) -> inspect.Signature:
+    signature = inspect.signature(method)
+    return signature.replace(parameters=list(signature.parameters.values())[1:])

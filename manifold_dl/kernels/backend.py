@@ -1,0 +1,109 @@
+"""Which kernels are used, and how they are compiled: the one place that knows of Numba.
+
+The compiled kernels are used where Numba is installed; an import that fails for any other reason is an error
+and is raised, because plain NumPy gives the same answers but takes up to two hundred times as long. Kernels
+are compiled at their first call and kept on disk.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
+
+__all__ = [
+    "NUMBA_INSTALLED",
+    "compiled",
+    "compiled_in_order",
+    "compiled_reordering",
+]
+
+NUMBA_INSTALLED = find_spec("numba") is not None
+
+# What is compiled together, and how many seconds that takes with an empty cache (`benchmarks/cold_start.py`).
+GROUPS = {
+    "manifold_dl.kernels.reduced": "the dictionary update (about 5 s)",
+    "manifold_dl.kernels.coding": "sparse coding (about 3 s)",
+}
+
+
+def _jit(**options: Any) -> Callable[[Callable], Any]:
+    """A decorator that compiles with Numba, or that leaves a function as it is where Numba is missing."""
+    if not NUMBA_INSTALLED:
+        return lambda function: function
+    from numba import njit
+
+    jit = njit(nogil=True, cache=True, error_model="numpy", **options)
+
+    def decorate(function: Callable) -> Any:
+        dispatcher = jit(function)
+        _drop_outdated(Path(dispatcher.stats.cache_path))
+        return dispatcher
+
+    return decorate
+
+
+@lru_cache(maxsize=1)
+def _stamp() -> str:
+    """Size and time of every kernel source, as one text."""
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    return "\n".join(f"{file.name} {file.stat().st_mtime_ns} {file.stat().st_size}" for file in sources)
+
+
+@lru_cache
+def _drop_outdated(folder: Path) -> None:
+    """Remove machine code that was compiled from other sources than today's.
+
+    Kernels are compiled into each other, but Numba's cache on disk looks for changes in the file of the
+    outermost one alone. So all of our sources count as one, by a file beside the cache.
+    """
+    stamp = folder / "manifold_dl.sources"
+    try:
+        if stamp.exists() and stamp.read_text() == _stamp():
+            return
+        for file in [*folder.glob("*.nbi"), *folder.glob("*.nbc")]:
+            file.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        stamp.write_text(_stamp())
+    except OSError:  # a folder that nobody may write to holds nothing that could become outdated
+        pass
+
+
+# Sums may be reordered so that they vectorise, but NaN and infinity keep their meaning. Kernels that call
+# each other become one: else LLVM leaves some calls, for which the process that compiles finds other machine
+# code than those that read the cache, with other last bits.
+compiled = _jit(forceinline=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
+
+# The pursuits: a·b + c may be one instruction, and nothing else is left to the compiler.
+compiled_in_order = _jit(fastmath={"contract"})
+
+# Their inner products: sums may be reordered too, so that they vectorise.
+compiled_reordering = _jit(fastmath={"contract", "reassoc"})
+
+
+def _announce_compilation() -> None:
+    """Say once per group of kernels what is being compiled: it takes seconds, in the first run ever."""
+    from numba.core import event
+
+    class Announcement(event.Listener):
+        announced: ClassVar[set[str]] = set()
+
+        def on_start(self, happening: Any) -> None:
+            module = happening.data["dispatcher"].py_func.__module__ or ""  # code made by exec has none
+            group = next((name for name in GROUPS if module.startswith(name)), None)
+            if group is not None and group not in self.announced:
+                self.announced.add(group)
+                text = f"manifold_dl: compiling {GROUPS[group]}, once; later runs read it from disk ..."
+                print(text, file=sys.stderr)
+
+        def on_end(self, happening: Any) -> None:
+            pass
+
+    event.register("numba:compile", Announcement())
+
+
+if NUMBA_INSTALLED:
+    _announce_compilation()
+else:
+    print("manifold_dl: Numba is not installed; the slower kernels in plain NumPy are used.", file=sys.stderr)

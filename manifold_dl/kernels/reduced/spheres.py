@@ -1,0 +1,46 @@
+"""Atoms on their spheres, compiled: each row by itself, in one pass where NumPy would make five.
+
+Results go into arrays made by NumPy: to hand out one of its own takes Numba longer than to fill it.
+"""
+
+import numpy as np
+
+from manifold_dl.kernels.backend import compiled
+
+
+@compiled
+def dot(a, b):
+    if len(a) != len(b):
+        raise ValueError("the two vectors differ in length")
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@compiled
+def tangent(atoms, rows, result):
+    for i in range(len(rows)):
+        along = 0.0
+        for p in range(rows.shape[1]):
+            along += atoms[i, p] * rows[i, p]
+        for p in range(rows.shape[1]):
+            result[i, p] = rows[i, p] - along * atoms[i, p]
+
+
+@compiled
+def travel(atoms, rows, result):
+    for i in range(len(rows)):
+        square = 0.0
+        for p in range(rows.shape[1]):
+            square += rows[i, p] * rows[i, p]
+        angle = max(np.sqrt(square), 1e-30)
+        cosine, sine = np.cos(angle), np.sin(angle) / angle
+        square = 0.0
+        for p in range(rows.shape[1]):
+            moved = cosine * atoms[i, p] + sine * rows[i, p]
+            square += moved * moved
+            result[i, p] = moved
+        norm = np.sqrt(square)
+        for p in range(rows.shape[1]):
+            result[i, p] /= norm

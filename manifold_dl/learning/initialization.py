@@ -1,0 +1,97 @@
+"""Where learning starts: the initial dictionary."""
+
+import math
+
+import numpy as np
+
+from manifold_dl._validation import as_dictionary
+from manifold_dl.engines.units import column_norms, divide
+from manifold_dl.updates.feasibility import has_unit_atoms, onto_manifold
+
+# Two starting atoms with |cosine| above this are the same signal up to a factor.
+SAME = 1 - 1e-6
+
+
+def feasible_start(signals, n_atoms, init, rng, update):
+    """The initial dictionary of an update rule: on its manifold, before anything is coded with it.
+
+    Examples
+    --------
+    >>> from manifold_dl import SimCO
+    >>> from manifold_dl.manifolds import NonNegative
+    >>> Y = np.random.default_rng(0).standard_normal((4, 9))
+    >>> bool(feasible_start(Y, 6, "data", 0, SimCO(manifold=NonNegative)).min() > 0)
+    True
+    """
+    return start_on_manifold(initial_dictionary(signals, n_atoms, init, rng), init, update)
+
+
+def start_on_manifold(D, init, update):
+    """The initial dictionary `D` made from `init`, brought onto the manifold of an update rule."""
+    if not isinstance(init, str) and not has_unit_atoms(update, *D.shape):
+        D = np.array(init, dtype=D.dtype)  # norms are the user's
+    return onto_manifold(update, D)
+
+
+def initial_dictionary(signals, n_atoms, init, rng):
+    """Unit atoms from "data", "random" or "dct", or a given m×d array.
+
+    Examples
+    --------
+    >>> D = initial_dictionary(np.ones((4, 9)), 6, "dct", rng=0)
+    >>> D.shape
+    (4, 6)
+    """
+    rng, m = np.random.default_rng(rng), len(signals)
+    if not isinstance(init, str):
+        D = as_dictionary(init, n_rows=m, name="init").astype(signals.dtype)
+        if D.shape[1] != n_atoms:
+            raise ValueError(f"init has {D.shape[1]} atoms, but n_atoms={n_atoms}.")
+    elif init == "data":
+        D = _from_data(signals, n_atoms, rng)
+    elif init == "random":
+        # Drawn atom by atom, unlike `datasets.synthetic`: one seed for both must not start at the solution.
+        D = rng.standard_normal((n_atoms, m)).T
+    elif init == "dct":
+        D = _cosines(m, n_atoms)
+    else:
+        raise ValueError(f"init={init!r}: give 'data', 'random', 'dct' or an m×d array.")
+    return (D / column_norms(D)).astype(signals.dtype)
+
+
+def _from_data(signals, n_atoms, rng):
+    """Random signals, non-zero and distinct up to a factor; random directions where there are too few."""
+    D, found = np.empty((len(signals), n_atoms)), 0
+    for j in rng.permutation(signals.shape[1]):
+        signal = signals[:, j].astype(float)
+        signal = divide(signal, np.frexp(np.abs(signal).max())[1])  # squares neither overflow nor vanish
+        norm = np.linalg.norm(signal)
+        if norm == 0:
+            continue
+        atom = signal / norm
+        if np.abs(atom @ D[:, :found]).max(initial=0.0) <= SAME:
+            D[:, found] = atom
+            found += 1
+            if found == n_atoms:
+                return D
+    D[:, found:] = rng.standard_normal((len(signals), n_atoms - found))
+    return D
+
+
+def _cosines(m, n_atoms):
+    """An overcomplete cosine dictionary: separable where the atoms are square pictures."""
+    side = math.isqrt(m)
+    if side * side != m or side == 1:
+        return _cosines_1d(m, n_atoms)
+    per_side = math.isqrt(n_atoms - 1) + 1
+    line = _cosines_1d(side, per_side)
+    # Low frequencies first: the sum of the two frequencies of an atom orders them.
+    rank = np.add.outer(np.arange(per_side), np.arange(per_side)).ravel()
+    return np.kron(line, line)[:, np.argsort(rank, kind="stable")[:n_atoms]]
+
+
+def _cosines_1d(m, n_atoms):
+    D = np.cos(np.outer(np.arange(m) + 0.5, np.arange(n_atoms)) * np.pi / n_atoms)
+    if m > 2:  # with two entries all atoms but the first would become ±(1, −1)
+        D[:, 1:] -= D[:, 1:].mean(axis=0)
+    return D / np.linalg.norm(D, axis=0)

@@ -1,0 +1,163 @@
+"""`learn_dictionary`: what users call to learn a dictionary.
+
+It checks its arguments and keeps the best of several runs; a run, Algorithm 1 of the paper, is in `loop.py`.
+"""
+
+from dataclasses import replace as replace_fields
+from functools import partial
+from numbers import Integral, Real
+
+import numpy as np
+
+from manifold_dl._validation import as_matrix
+from manifold_dl.components import by_name
+from manifold_dl.components.settings import run_settings
+from manifold_dl.engines.units import unit_exponent
+from manifold_dl.learning.loop import LearningRun, Settings
+from manifold_dl.learning.replacement import ReplaceAtoms
+from manifold_dl.learning.result import Reason, squared_error
+from manifold_dl.updates.simco import SimCO
+
+
+def learn_dictionary(
+    signals,
+    n_atoms,
+    *,
+    coder,
+    update=None,
+    max_iter=50,
+    init="data",
+    tol=1e-6,
+    rng=None,
+    callbacks=(),
+    threads=None,
+    replace=ReplaceAtoms(),  # noqa: B008 - frozen, so one for all is as good as one each
+    restarts=1,
+    resume=None,
+):
+    """Learn a dictionary: sparse coding and dictionary update in turn.
+
+    Parameters
+    ----------
+    signals : m×n array
+        Y, a signal in every column.
+    n_atoms : int
+        d.
+    coder : SparseCoder
+        For example ``OMP(sparsity=5)``. Or its name, ``"focuss"``, if it can be made without arguments.
+    update : DictionaryUpdate, optional
+        Or its name: ``"ksvd"``.
+        By default `SimCO()`, with a ridge for the first three fifths of the iterations
+        (`annealing.TwoStep`).
+    max_iter : int
+        Outer iterations.
+    init : "data", "random", "dct" or m×d array
+        Random distinct signals, random directions, an overcomplete cosine dictionary, or your own.
+    tol : float
+        Stop when the loss has changed by less than this share in each of three iterations, once the
+        update's ridge has reached its last value. 0 runs all iterations.
+    rng : Generator or int, optional
+    callbacks : sequence of Callback
+        Called with every `Step`; returning True stops.
+    threads : int, optional
+        For the coder; all processors by default.
+    replace : ReplacementPolicy or None
+        What to do with useless atoms after every iteration but the last tenth of them.
+    restarts : int
+        Learn so many times from different starts and keep the result with the smallest error.
+    resume : path, optional
+        A file written by `Checkpoint`: go on from there, with the same arguments as before.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ComponentError
+        If one of the parts fails, or returns what cannot be right. It names the part, and its attribute
+        `partial` is a `Result` with the best dictionary until then. Refusals of our own parts (`ValueError`,
+        `TypeError`) in the course of a run have this attribute, too.
+
+    Examples
+    --------
+    >>> from manifold_dl import OMP
+    >>> from manifold_dl.datasets import synthetic
+    >>> D, X, Y = synthetic(16, 32, 500, sparsity=3, rng=0)
+    >>> result = learn_dictionary(Y, 32, coder=OMP(sparsity=3), max_iter=40, rng=0)
+    >>> result.dictionary.shape, result.codes.shape
+    ((16, 32), (32, 500))
+    >>> bool(result.history.loss[-1] < 0.1 * result.history.loss[0])
+    True
+    """
+    Y = np.asfortranarray(as_matrix(signals, "signals"))  # once: kernels read every signal in one piece
+    _require_count("n_atoms", n_atoms)
+    _require_count("max_iter", max_iter)
+    if not isinstance(tol, Real) or not (np.isfinite(tol) and tol >= 0):
+        raise ValueError(f"tol={tol}: a share of the loss, finite and not negative.")
+    callbacks = _as_list(callbacks)
+    coder = by_name.component("coders", coder, "coder")
+    update = SimCO() if update is None else by_name.component("updates", update, "update")
+    _require_parts(coder, update, replace, callbacks)
+    _require_count("restarts", restarts)
+    if restarts > 1 and resume is not None:
+        raise ValueError(f"restarts={restarts}: a checkpoint holds one run; resume it with restarts=1.")
+    generator = np.random.default_rng(rng)
+    record = run_settings(
+        generator,
+        rng,
+        n_atoms=n_atoms,
+        coder=coder,
+        update=update,
+        max_iter=max_iter,
+        init=init if isinstance(init, str) else np.asarray(init),
+        tol=tol,
+        replace=replace,
+        restarts=restarts,
+    )
+    settings = Settings(coder, update, max_iter, init, tol, callbacks, threads, replace, record)
+    return _best_run(Y, n_atoms, settings, generator, restarts, resume)
+
+
+def _best_run(signals, n_atoms, settings, rng, restarts, resume):
+    """The best of so many runs. What they are compared by is the error of what they return."""
+    best, error_of = None, partial(_error_of, signals)
+    for number in range(restarts):
+        try:
+            result = LearningRun(signals, n_atoms, settings, rng, resume).learn()
+        except Exception as error:
+            if best is not None:
+                found = getattr(error, "partial", None)
+                found = best if found is None else min(best, found, key=error_of)
+                error.partial = replace_fields(found, reason=Reason.FAILED)
+                error.add_note(f"It happened in run {number + 1} of {restarts}.")
+            raise
+        best = result if best is None else min(best, result, key=error_of)
+        if result.reason is Reason.INTERRUPTED:
+            return replace_fields(best, reason=Reason.INTERRUPTED)
+    return best
+
+
+def _error_of(signals, result):
+    return squared_error(signals, result.dictionary, result.codes, unit_exponent(signals))
+
+
+def _require_count(name, value):
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name}={value!r}: give a whole number of at least 1.")
+
+
+def _as_list(callbacks):
+    if callable(callbacks):
+        raise TypeError(f"callbacks={callbacks!r}: pass a list of them, if only of one.")
+    return list(callbacks)
+
+
+def _require_parts(coder, update, replace, callbacks):
+    """Refuse what cannot work before an hour of learning is lost: a class, say, in place of an object."""
+    if isinstance(coder, type) or not hasattr(coder, "encode"):
+        raise TypeError(f"coder={coder!r}: pass an object with a method encode, such as OMP(sparsity=5).")
+    for name, part in [("update", update), ("replace", replace), *(("callbacks", c) for c in callbacks)]:
+        absent = part is None and name == "replace"
+        if not absent and (isinstance(part, type) or not callable(part)):
+            raise TypeError(f"{name}: {part!r} cannot be called as such; pass an object of the kind.")

@@ -1,0 +1,115 @@
+"""What update rules, replacement policies and callbacks return, looked at before it is believed.
+
+The learning loop and `streaming.py` call the parts through these functions. A part that fails, or returns
+what cannot be right, is named by a `ComponentError`. What the parts of this package return is known by their
+tests, so that only a user's part is looked at.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from manifold_dl._validation import as_dictionary
+from manifold_dl.coders.calling import as_codes
+from manifold_dl.components.calling import call
+from manifold_dl.components.errors import ComponentError, is_users, naming
+from manifold_dl.updates.simco import SimCO
+
+Pair = tuple[np.ndarray, scipy.sparse.csc_array]
+
+
+def run_update(
+    update: Any,
+    run: Any,
+    signals: np.ndarray,
+    dictionary: np.ndarray,
+    codes: Any,
+    *,
+    iteration: int,
+    rng: np.random.Generator,
+) -> Pair:
+    """One stage of an update rule, at work as `run` (see `updates.begin`): the new dictionary and codes.
+
+    A rule of the user's is told of `iteration` and `rng` what it names. It may return atoms of any norm: they
+    are made unit atoms, and the codes take over the norms, so that D X is unchanged.
+    """
+    arguments, options = (signals, dictionary, codes), {"iteration": iteration, "rng": rng}
+    with naming(update, "update rule"):
+        if not is_users(update):
+            return run(*arguments, **options)
+        outcome = call(update, "update rule", run, *arguments, **options)
+    if not (isinstance(outcome, tuple | list) and len(outcome) == 2):
+        fault = f"returned {_kind(outcome)}, where a pair (dictionary, codes) is expected"
+        raise ComponentError(update, "update rule", fault)
+    D = _as_atoms(outcome[0], dictionary.shape, signals.dtype, update, "update rule")
+    shape = dictionary.shape[1], signals.shape[1]
+    X = as_codes(outcome[1], update, shape, signals.dtype, role="update rule")
+    # Only SimCO's manifolds may have atoms of other norms.
+    return (D, X) if isinstance(update, SimCO) else _with_unit_atoms(D, X)
+
+
+def run_replacement(
+    replace: Any, signals: np.ndarray, dictionary: np.ndarray, codes: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """The dictionary after a replacement policy, and the indices of the atoms that it replaced."""
+    with naming(replace, "replacement policy"):
+        outcome = replace(signals, dictionary, codes)
+    if not is_users(replace):
+        return outcome
+    if not (isinstance(outcome, tuple | list) and len(outcome) == 2):
+        fault = f"returned {_kind(outcome)}, where a pair (dictionary, replaced atoms) is expected"
+        raise ComponentError(replace, "replacement policy", fault)
+    D = _as_atoms(outcome[0], dictionary.shape, signals.dtype, replace, "replacement policy")
+    replaced, d = np.asarray(outcome[1]), dictionary.shape[1]
+    if replaced.size == 0:
+        replaced = replaced.astype(np.intp)
+    if replaced.ndim != 1 or replaced.dtype.kind not in "iu" or ((replaced < 0) | (replaced >= d)).any():
+        fault = (
+            f"returned {outcome[1]!r} as the atoms it replaced, where indices from 0 to {d - 1} are expected"
+        )
+        raise ComponentError(replace, "replacement policy", fault)
+    return D, replaced
+
+
+def wants_to_stop(callback: Any, step: Any) -> bool:
+    """Call a callback; whether it returned True."""
+    with naming(callback, "callback"):
+        answer = callback(step)
+    if answer is None or isinstance(answer, bool | np.bool_):
+        return bool(answer)
+    fault = (
+        f"returned {_kind(answer)}; a callback returns True to stop the learning, and False or None to go on"
+    )
+    raise ComponentError(callback, "callback", fault)
+
+
+def _as_atoms(array: Any, shape: tuple, dtype: np.dtype, part: Any, role: str) -> np.ndarray:
+    """The dictionary that a part returned: a copy, which later iterations of the part cannot change."""
+    array = np.asarray(array)
+    if array.shape != shape:
+        fault = f"returned a dictionary of shape {array.shape}, where m×d = {shape}"
+        raise ComponentError(part, role, fault)
+    try:
+        return np.array(as_dictionary(array, name="the dictionary"), dtype=dtype)
+    except (TypeError, ValueError) as error:
+        fault = f"returned a dictionary that cannot be used: {str(error).rstrip('.')}"
+        raise ComponentError(part, role, fault) from error
+
+
+def _with_unit_atoms(D: np.ndarray, X: scipy.sparse.csc_array) -> Pair:
+    largest = np.abs(D).max(axis=0)  # first, so that the squares neither overflow nor vanish
+    norms = largest * np.linalg.norm(D / largest, axis=0)
+    norms[np.abs(norms - 1) <= 4 * np.sqrt(len(D)) * np.finfo(D.dtype).eps] = 1  # unit up to rounding
+    if (norms == 1).all():
+        return D, X
+    X = X.copy()
+    X.data *= norms[X.indices]
+    return D / norms, X
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return f"a {type(value).__name__} of {len(value)} items"
+    shown = repr(value)
+    return shown if value is None or len(shown) <= 30 else f"a {type(value).__name__}"

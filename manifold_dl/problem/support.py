@@ -1,0 +1,199 @@
+"""The support Ω, and its restriction to a set I of atoms: I ∩ Ω(:, j) of the paper's Section IV.
+
+`as_support` checks a support where it enters. An update of one atom out of 256 must not look at all the codes
+to find its own: `Incidence` lists the entries of the support by atom, once, and cuts out the part that
+belongs to any I in time that grows with that part alone.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from manifold_dl._validation import as_matrix, require_sound_indices, require_unmasked, warn_once
+
+
+class Support(NamedTuple):
+    """The index set Ω of the paper, column by column: signal j uses indices[indptr[j]:indptr[j+1]]."""
+
+    indptr: np.ndarray  # n+1, int64
+    indices: np.ndarray  # int32, ascending within a signal
+    n_atoms: int
+    values: np.ndarray | None  # the codes, where they were given
+
+    @property
+    def n_signals(self):
+        return len(self.indptr) - 1
+
+    def codes(self, values):
+        """A sparse d×n array of codes on this support, which owns its memory."""
+        structure = (values, self.indices.copy(), self.indptr.copy())
+        return scipy.sparse.csc_array(structure, shape=(self.n_atoms, self.n_signals))
+
+
+def as_support(support, n_signals, n_atoms=None):
+    """A boolean d×n mask, an n×S index array (−1 pads), sparse d×n codes or dense d×n codes.
+
+    Examples
+    --------
+    >>> as_support([[0, 2], [1, -1]], n_signals=2, n_atoms=3).indices.tolist()
+    [0, 2, 1]
+    >>> as_support(np.array([[True, False], [True, True]]), n_signals=2).indptr.tolist()
+    [0, 2, 3]
+    """
+    if isinstance(support, Support):
+        found = support
+    elif scipy.sparse.issparse(support):
+        found = _from_sparse(support)
+    else:
+        require_unmasked(support, "the support")
+        support = np.asarray(support)
+        if support.ndim != 2:
+            raise ValueError(
+                f"the support has shape {support.shape}; give a boolean d×n mask, an n×S array of indices "
+                "or a sparse d×n matrix."
+            )
+        if support.dtype.kind in "iu":
+            found = _from_indices(support, n_signals, n_atoms)
+        elif support.dtype == bool:
+            found = _from_sparse(scipy.sparse.csc_array(support))._replace(values=None)
+        else:
+            found = _from_sparse(scipy.sparse.csc_array(as_matrix(support, "the support")))
+    if found.n_signals != n_signals:
+        raise ValueError(
+            f"the support is for {found.n_signals} signals, but there are {n_signals} "
+            "(a mask or sparse support is d×n, an index array n×S)."
+        )
+    if n_atoms is not None and found.n_atoms != n_atoms:
+        raise ValueError(f"the support names {found.n_atoms} atoms, but the dictionary has {n_atoms}.")
+    return found
+
+
+def _from_sparse(matrix):
+    if matrix.ndim != 2:
+        raise ValueError(f"the support has shape {matrix.shape}; a sparse d×n matrix is needed.")
+    if matrix.dtype.kind not in "fiub":
+        raise TypeError(f"the support has dtype {matrix.dtype}; only real numbers are accepted.")
+    require_sound_indices(matrix, "the support")
+    matrix = scipy.sparse.csc_array(matrix)
+    if len(matrix.indices) > matrix.nnz:  # room that is not used
+        matrix = scipy.sparse.csc_array(
+            (matrix.data[: matrix.nnz], matrix.indices[: matrix.nnz], matrix.indptr), shape=matrix.shape
+        )
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    values = matrix.data if matrix.dtype.kind == "f" else None
+    if values is not None and not np.isfinite(values).all():
+        raise ValueError("the codes hold NaN or infinity; clean them first.")
+    indptr, indices = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
+    return Support(indptr, indices, matrix.shape[0], values)
+
+
+def _from_indices(indices, n_signals, n_atoms):
+    if len(indices) != n_signals:
+        raise ValueError(
+            f"the index array has {len(indices)} rows, but there are {n_signals} signals: give one row each."
+        )
+    if n_atoms is None:
+        n_atoms = int(indices.max(initial=0)) + 1
+    outside = indices[(indices < -1) | (indices >= n_atoms)]
+    if outside.size:
+        raise ValueError(
+            f"the support names atom {outside[0]}, but the dictionary has atoms 0 to {n_atoms - 1}."
+        )
+    ordered = np.sort(indices, axis=1)
+    repeated = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+    if repeated.any():
+        row, column = np.argwhere(repeated)[0]
+        raise ValueError(f"signal {row} names atom {ordered[row, column]} twice in its support.")
+    used = ordered >= 0
+    indptr = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
+    return Support(indptr, ordered[used].astype(np.int32), n_atoms, None)
+
+
+def require_determined(support: Any, m: int, mu: float) -> None:
+    """Refuse supports of more than m atoms where codes follow the dictionary without a ridge.
+
+    With as many independent atoms as entries every dictionary fits the signal exactly: f does not depend on
+    D, and there is nothing to learn from it. Exactly m atoms are warned about.
+    """
+    sizes = np.diff(support.indptr)
+    largest = int(sizes.max(initial=0))
+    if mu > 0 or largest < m:
+        return
+    j = int(sizes.argmax())
+    consequence = (
+        "with mu=0 every dictionary fits it exactly, and nothing is learned from it. Use smaller supports "
+        "(a coder with a sparsity below m) or a ridge mu > 0."
+    )
+    if largest > m:
+        raise ValueError(f"signal {j} uses {largest} atoms, more than its m={m} entries: {consequence}")
+    warn_once(f"signal {j} uses {m} atoms, as many as its m={m} entries: {consequence}", "support of m atoms")
+
+
+@dataclass(frozen=True)
+class Part:
+    """The support restricted to the atoms I and to the signals that use them."""
+
+    atoms: np.ndarray  # I
+    entries: np.ndarray | slice  # where its codes stand among all codes
+    active: np.ndarray | slice  # the signals that use an atom of I; all signals if I has all atoms
+    indptr: np.ndarray
+    indices: np.ndarray  # positions within I
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """A support that can be read by atoms as well as by signals.
+
+    Examples
+    --------
+    >>> support = Support(np.array([0, 2, 3]), np.array([0, 2, 1], np.int32), n_atoms=3, values=None)
+    >>> part = Incidence(support).part(np.array([2, 1]))
+    >>> part.active.tolist(), part.entries.tolist(), part.indices.tolist()
+    ([0, 1], [1, 2], [0, 1])
+    """
+
+    support: Support
+
+    def part(self, atoms):
+        """Everything that the atoms I touch.
+
+        All atoms at once are taken as they stand, without a copy, signals with an empty support included.
+        """
+        support, n_atoms = self.support, self.support.n_atoms
+        if len(atoms) == n_atoms and np.array_equal(atoms, np.arange(n_atoms)):
+            return Part(atoms, slice(None), slice(None), support.indptr, support.indices)
+        entries = np.concatenate([self.entries[self.begin[i] : self.begin[i + 1]] for i in atoms])
+        position = np.zeros(n_atoms, dtype=np.int32)
+        position[atoms] = np.arange(len(atoms), dtype=np.int32)
+        if len(atoms) > 1:
+            entries.sort()
+        signals = self.signal_of[entries]
+        first = np.flatnonzero(np.diff(signals, prepend=-1))
+        indptr = np.append(first, len(entries)).astype(np.int64)
+        return Part(atoms, entries, signals[first], indptr, position[support.indices[entries]])
+
+    @cached_property
+    def usage(self):
+        """How many signals use each atom."""
+        return np.bincount(self.support.indices, minlength=self.support.n_atoms)
+
+    @cached_property
+    def signal_of(self):
+        """The signal of every entry."""
+        sizes = np.diff(self.support.indptr)
+        return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+
+    @cached_property
+    def entries(self):
+        """All entries in the order of their atoms, each atom's in the order of the signals."""
+        return np.argsort(self.support.indices, kind="stable")
+
+    @cached_property
+    def begin(self):
+        """Those of atom i are entries[begin[i]:begin[i + 1]]."""
+        return np.concatenate([[0], np.cumsum(self.usage)])
