@@ -168,7 +168,8 @@ for ax in axes:
 # -------
 # A sum over signals can be shared: cut the signals into blocks, give each to whichever thread is free, and
 # add up what comes back. :func:`manifold_dl.engines.threads.split` cuts,
-# :func:`manifold_dl.engines.threads.gather` hands out. We let the blocks be coded by :class:`~manifold_dl.OMP` and write down who did which, and when:
+# :func:`manifold_dl.engines.threads.gather` hands out. We let the blocks be coded by
+# :class:`~manifold_dl.OMP` and write down who did which, and when:
 
 m, n = 32, 32_768
 D_true, X_true, Y = mdl.datasets.synthetic(m, d, n, sparsity=S, snr_db=20, rng=0)

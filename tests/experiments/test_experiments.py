@@ -510,7 +510,7 @@ class TestClaims:
 
 
 def test_the_page_shows_what_the_tables_say(monkeypatch):
-    docs = Path(__file__).parents[1] / "docs"
+    docs = Path(__file__).parents[2] / "docs"
     monkeypatch.syspath_prepend(str(docs))
     import reproduction_table
 

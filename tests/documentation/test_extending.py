@@ -1,6 +1,6 @@
 """The examples of `tutorials/extending` are short and right, and what the pages in `docs/extending` show.
 
-To bring a page up to date after its example has changed, run this file: ``python tests/test_extending.py``.
+To bring a page up to date after its example has changed, run this file: ``python tests/documentation/test_extending.py``.
 """
 
 import re
@@ -12,7 +12,7 @@ import pytest
 
 from manifold_dl import diagnostics, plugins
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "tutorials" / "extending").glob("*.py"))
 PAGES = [ROOT / "docs" / "extending" / f"{example.stem}.md" for example in EXAMPLES]
 

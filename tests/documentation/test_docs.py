@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TUTORIALS = sorted(path.stem for path in (ROOT / "tutorials").glob("*.py"))
 LOADS = {"script": "src", "img": "src", "source": "src", "iframe": "src", "link": "href"}
 

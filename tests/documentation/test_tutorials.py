@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-TUTORIALS = sorted((Path(__file__).parents[1] / "tutorials").glob("*.py"))
+TUTORIALS = sorted((Path(__file__).parents[2] / "tutorials").glob("*.py"))
 AS_SCRIPTS = [path for path in TUTORIALS if path.stem[:2] in ("01", "02")]
 
 each_tutorial = pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)

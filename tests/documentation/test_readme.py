@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 import matplotlib
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BUILT = {"_build", "tutorials", "generated"}  # what `make docs` leaves
 DOCS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if not BUILT & set(page.parts)]
 PAGES = [ROOT / "README.md", *DOCS]

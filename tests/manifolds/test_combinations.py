@@ -28,7 +28,7 @@ from manifold_dl.manifolds import (
 from manifold_dl.optimizers import LeadingSingularVector
 from manifold_dl.schedules import OneAtATime
 
-_SOURCE = Path(__file__).parents[1] / "docs" / "manifold_table.py"
+_SOURCE = Path(__file__).parents[2] / "docs" / "manifold_table.py"
 _spec = importlib.util.spec_from_file_location("manifold_table", _SOURCE)
 manifold_table = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(manifold_table)
