@@ -1,16 +1,24 @@
-from manifold_dl import (
+from . import (
+    coders,
     datasets,
     diagnostics,
+    engines,
+    experiments,
+    images,
+    learning,
+    line_search,
     manifolds,
     metrics,
     optimizers,
     plotting,
     plugins,
     presets,
+    problem,
     regularizers,
     schedules,
+    updates,
 )
-from manifold_dl.coders import (
+from .coders import (
     FOCUSS,
     IHT,
     OMP,
@@ -23,17 +31,17 @@ from manifold_dl.coders import (
     MatchingPursuit,
     SubspacePursuit,
 )
-from manifold_dl.components.errors import ComponentError
-from manifold_dl.estimator import ManifoldDictionaryLearning
-from manifold_dl.learning.callbacks import Checkpoint, EarlyStopping, History, Progress, Step
-from manifold_dl.learning.learn import learn_dictionary
-from manifold_dl.learning.replacement import ReplaceAtoms
-from manifold_dl.learning.result import Reason, Result
-from manifold_dl.learning.storage import load, save
-from manifold_dl.line_search import GoldenSection, WolfeSearch
-from manifold_dl.optimizers import LBFGS, LeadingSingularVector
-from manifold_dl.problem.update_problem import update_problem
-from manifold_dl.updates.simco import KSVD, MOD, SimCO
+from .components.errors import ComponentError
+from .estimator import ManifoldDictionaryLearning
+from .learning.callbacks import Checkpoint, EarlyStopping, History, Progress, Step
+from .learning.learn import learn_dictionary
+from .learning.replacement import ReplaceAtoms
+from .learning.result import Reason, Result
+from .learning.storage import load, save
+from .line_search import GoldenSection, WolfeSearch
+from .optimizers import LBFGS, LeadingSingularVector
+from .problem import update_problem
+from .updates import KSVD, MOD, SimCO
 
 __version__: str
 
@@ -66,9 +74,15 @@ __all__ = [
     "Step",
     "SubspacePursuit",
     "WolfeSearch",
+    "coders",
     "datasets",
     "diagnostics",
+    "engines",
+    "experiments",
+    "images",
     "learn_dictionary",
+    "learning",
+    "line_search",
     "load",
     "manifolds",
     "metrics",
@@ -76,8 +90,10 @@ __all__ = [
     "plotting",
     "plugins",
     "presets",
+    "problem",
     "regularizers",
     "save",
     "schedules",
     "update_problem",
+    "updates",
 ]

@@ -18,7 +18,7 @@ from manifold_dl.coders import (
     MatchingPursuit,
     SubspacePursuit,
 )
-from manifold_dl.kernels import coding, coding_iterative, coding_reference
+from manifold_dl.kernels.coding import iterative as coding_iterative, pursuit as coding, reference as coding_reference
 
 data = pytest.importorskip("skimage.data")
 

@@ -22,7 +22,7 @@ from manifold_dl.coders import (
 )
 from manifold_dl.coders.blockwise import BLOCK_SIZE
 from manifold_dl.diagnostics import check_coder
-from manifold_dl.kernels import coding, coding_focuss, coding_iterative, coding_lasso, coding_reference
+from manifold_dl.kernels.coding import focuss as coding_focuss, iterative as coding_iterative, lasso as coding_lasso, pursuit as coding, reference as coding_reference
 
 
 def problem(m, d, n, sparsity, noise=0.0, seed=0, dtype=np.float64):

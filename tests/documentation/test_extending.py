@@ -1,6 +1,7 @@
 """The examples of `tutorials/extending` are short and right, and what the pages in `docs/extending` show.
 
-To bring a page up to date after its example has changed, run this file: ``python tests/documentation/test_extending.py``.
+To bring a page up to date after its example has changed, run this file:
+``python tests/documentation/test_extending.py``.
 """
 
 import re

@@ -88,7 +88,7 @@ def test_an_exception_in_the_first_iteration_leaves_the_start(kind, tmp_path):
     assert part.__name__ in str(error) and error.iteration in (0, None) and not steps
     require_complete(error.partial, [], tmp_path)
     np.testing.assert_array_equal(
-        error.partial.dictionary, mdl.starts.initial_dictionary(Y, 12, "dct", rng=0)
+        error.partial.dictionary, mdl.learning.initialization.initial_dictionary(Y, 12, "dct", rng=0)
     )
     if kind == "coder":  # it is not called again
         assert error.partial.codes.nnz == 0 and error.partial.explained == 0

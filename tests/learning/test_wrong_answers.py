@@ -31,8 +31,8 @@ from manifold_dl.components.errors import ComponentError
 from manifold_dl.manifolds import Spheres
 
 nan = np.nan
-CODES = CODER.encode(Y, mdl.starts.initial_dictionary(Y, 12, "dct", rng=0))
-D0 = mdl.starts.initial_dictionary(Y, 12, "dct", rng=0)
+CODES = CODER.encode(Y, mdl.learning.initialization.initial_dictionary(Y, 12, "dct", rng=0))
+D0 = mdl.learning.initialization.initial_dictionary(Y, 12, "dct", rng=0)
 WRONG = {
     "codes of NaN": ({"coder": Coder(nan * CODES)}, "coder", "codes that are not finite"),
     "codes transposed": (

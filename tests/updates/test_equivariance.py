@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 from manifold_dl import KSVD, MOD, FixedSupport, SimCO, kernels, update_problem
-from manifold_dl.kernels import compiled_ksvd, reference, reference_ksvd
+from manifold_dl.kernels.reduced import ksvd as compiled_ksvd, reference, reference_ksvd
 from manifold_dl.manifolds import Spheres
 
 M, D_, N = 6, 9, 50

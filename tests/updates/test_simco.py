@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from manifold_dl.components.errors import ComponentError
 from manifold_dl.datasets import synthetic
-from manifold_dl.kernels import compiled_ksvd, reference_ksvd
+from manifold_dl.kernels.reduced import ksvd as compiled_ksvd, reference_ksvd
 from manifold_dl.kernels import reduced as kernels
 from manifold_dl.line_search import GoldenSection, WolfeSearch, trace
 from manifold_dl.manifolds import Lines, Spheres
