@@ -19,8 +19,8 @@ from manifold_dl import (
     learn_dictionary,
     load,
     save,
-    storage,
 )
+from manifold_dl.learning import storage
 
 Y = datasets.synthetic(6, 8, 40, sparsity=2, rng=0).signals
 
