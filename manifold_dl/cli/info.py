@@ -101,9 +101,11 @@ def kernel_cache():
 
     if not NUMBA_INSTALLED:
         return "plain NumPy: Numba is not installed"
-    from manifold_dl.kernels import compiled
+    from numba.extending import is_jitted
 
-    folders = (kernel.stats.cache_path for kernel in vars(compiled).values() if hasattr(kernel, "stats"))
+    from manifold_dl.kernels import reduced
+
+    folders = (kernel.stats.cache_path for kernel in vars(reduced).values() if is_jitted(kernel))
     return next(folders, "not known")
 
 
