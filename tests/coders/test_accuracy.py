@@ -18,7 +18,8 @@ from manifold_dl.coders import (
     MatchingPursuit,
     SubspacePursuit,
 )
-from manifold_dl.kernels.coding import iterative as coding_iterative, pursuit as coding, reference as coding_reference
+from manifold_dl.kernels import coding
+from manifold_dl.kernels.coding import reference
 
 data = pytest.importorskip("skimage.data")
 
@@ -232,21 +233,21 @@ def test_atoms_that_nearly_coincide_give_codes_that_fit(coder, distance, dtype):
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
 @pytest.mark.parametrize(
-    ("module", "kernel", "arguments"),
+    ("kernel", "arguments"),
     [
-        (coding, "omp", (8, -1.0)),
-        (coding, "forward_selection", (8, -1.0)),
-        (coding, "forward_selection", (8, TOL)),
-        (coding_iterative, "subspace_pursuit", (5, 20)),
+        ("omp", (8, -1.0)),
+        ("forward_selection", (8, -1.0)),
+        ("forward_selection", (8, TOL)),
+        ("subspace_pursuit", (5, 20)),
     ],
 )
-def test_compiled_pursuits_fit_hard_patches_as_the_reference_does(module, kernel, arguments, dtype):
+def test_compiled_pursuits_fit_hard_patches_as_the_reference_does(kernel, arguments, dtype):
     Y, D = problem(dtype)
     Y = Y[:, hardest(60)]
     atoms, rows = np.ascontiguousarray(D.T), np.ascontiguousarray(Y.T)
     residuals, supports = [], []
-    for functions, prepare in ((module, coding.prepare), (coding_reference, coding_reference.prepare)):
-        counts, indices, values = getattr(functions, kernel)(prepare(atoms), rows, *arguments)
+    for kernels in (coding, reference):
+        counts, indices, values = getattr(kernels, kernel)(kernels.prepare(atoms), rows, *arguments)
         used = np.arange(indices.shape[1]) < counts[:, None]
         indptr = np.concatenate([[0], np.cumsum(counts)])
         X = csc_array((values[used], indices[used], indptr), shape=(256, 60))
