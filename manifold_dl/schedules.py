@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from manifold_dl.components.errors import ComponentError, is_users, naming
+from manifold_dl.components.registry import register
 
 
 class Schedule(Protocol):
@@ -297,3 +298,6 @@ def _check_fits(size, n_atoms):
         raise ValueError(
             f"size={size} exceeds the number of atoms n_atoms={n_atoms}; a subset cannot repeat an atom."
         )
+
+
+register("schedules", AllAtoms, OneAtATime, Blocks, RandomSubsets, Overlapping)

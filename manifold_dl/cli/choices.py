@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from manifold_dl import plugins
-
 
 def names_of(kind, *more):
     """For shell completion."""
 
     def complete(incomplete: str):
+        from manifold_dl import plugins  # imports every package that defines components
+
         known = sorted([*more, *map(spelled, plugins.available(kind))])
         return [name for name in known if name.startswith(incomplete.lower())]
 
@@ -97,6 +97,8 @@ class UpdateChoice:
     def make(self, **settings: Any) -> Any:
         """The rule; `settings` are those of SimCO that no option names."""
         from manifold_dl.components import by_name
+        from manifold_dl.optimizers.by_name import optimizer
+        from manifold_dl.regularizers.by_name import regularizers
         from manifold_dl.updates.simco import SimCO
 
         rule = by_name.find("updates", self.update, "--update")
@@ -112,8 +114,8 @@ class UpdateChoice:
         if self.manifold is not None:
             settings["manifold"] = by_name.component("manifolds", self.manifold, "--manifold")
         return SimCO(
-            by_name.optimizer(self.solver, "--solver", self.line_searcher),
-            regularizers=by_name.regularizers(self.regularizers or (), "--regularizer"),
+            optimizer(self.solver, "--solver", self.line_searcher),
+            regularizers=regularizers(self.regularizers or (), "--regularizer"),
             **settings,
         )
 

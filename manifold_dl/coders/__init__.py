@@ -13,6 +13,7 @@ from manifold_dl.coders.greedy import OMP, ForwardSelection
 from manifold_dl.coders.iterative import IHT, GradientPursuit, MatchingPursuit, SubspacePursuit
 from manifold_dl.coders.oracle import FixedSupport
 from manifold_dl.coders.reweighted import FOCUSS
+from manifold_dl.components.registry import register
 
 __all__ = [
     "FOCUSS",
@@ -39,3 +40,19 @@ class SparseCoder(Protocol):
 
     def encode(self, signals, dictionary):
         """Codes of the columns of `signals`: (m×n, m×d) → csc_array (d×n)."""
+
+
+register(
+    "coders",
+    FOCUSS,
+    IHT,
+    OMP,
+    AnnealedLasso,
+    BasisPursuit,
+    FixedSupport,
+    ForwardSelection,
+    GradientPursuit,
+    Lasso,
+    MatchingPursuit,
+    SubspacePursuit,
+)

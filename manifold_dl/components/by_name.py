@@ -1,17 +1,17 @@
 """Components given by name: ``coder="iht"``, ``SimCO(manifold="zero-mean")``, ``--solver trust-region``.
 
 Wherever the command line takes the name of a component, the functions and classes of the package take it,
-too, and both make the same object of it: here, once, where the name comes in. Whatever is no string is passed
-on as it is. `plugins` finds the classes, those of other packages as well.
+too, and both make the same object of it here. Whatever is no string is passed on as it is. The registry finds
+the classes, those of other packages as well. `optimizers/by_name.py` and `regularizers/by_name.py` add what
+their kinds accept besides a name.
 """
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-from manifold_dl import plugins
-from manifold_dl.optimizers.shortcuts import SHORTCUTS, STEPS
-from manifold_dl.regularizers import scaled
+from manifold_dl.components import registry
+from manifold_dl.components.entry_points import PluginError
 
 
 def component(kind: str, value: Any, argument: str, **settings: Any) -> Any:
@@ -20,7 +20,7 @@ def component(kind: str, value: Any, argument: str, **settings: Any) -> Any:
     Parameters
     ----------
     kind : str
-        One of `plugins.KINDS`.
+        One of `registry.KINDS`.
     value
         A name, or a component, which is returned as it is.
     argument : str
@@ -35,6 +35,7 @@ def component(kind: str, value: Any, argument: str, **settings: Any) -> Any:
 
     Examples
     --------
+    >>> from manifold_dl import coders, schedules  # importing a package registers its components
     >>> component("schedules", "one-at-a-time", "schedule")
     OneAtATime(order='natural')
     >>> component("coders", "omp", "coder", sparsity=3)
@@ -68,76 +69,12 @@ def component(kind: str, value: Any, argument: str, **settings: Any) -> Any:
 def find(kind: str, name: str, argument: str) -> Callable:
     """The class of that name, if a name is all that it takes."""
     try:
-        made = plugins.get(kind, name)
-    except plugins.PluginError as error:
+        made = registry.get(kind, name)
+    except PluginError as error:
         raise ValueError(f"{said(argument, name)}: {error}") from None
-    if (needed := plugins.what_it_needs(made)) is not None:
+    if (needed := registry.what_it_needs(made)) is not None:
         raise ValueError(f"{said(argument, name)}: {made.__name__} needs {needed}, in Python.")
     return made
-
-
-def optimizer(value: Any, argument: str = "optimizer", line_searcher: Any = None) -> Any:
-    """The optimizer that `value` names, set up for one update stage; None is the default of `SimCO`.
-
-    Besides the names that `plugins` knows there are ``"cg"``, ``"lbfgs"``, ``"trust-region"`` and
-    ``"golden"`` (see `optimizers.shortcuts`). Any other optimizer makes five iterations a stage, if it can be
-    told.
-
-    Examples
-    --------
-    >>> optimizer("trust-region").kappa
-    0.3
-    >>> optimizer("trust-region", line_searcher="golden-section")
-    Traceback (most recent call last):
-    ...
-    ValueError: optimizer='trust-region' takes no line searcher: leave line_searcher='golden-section' out.
-    """
-    if not (value is None or isinstance(value, str)):
-        return value
-    if value is None and line_searcher is None:
-        return None
-    name = "cg" if value is None else value
-    key = name.lower().replace("_", "-")
-    made = SHORTCUTS[key] if key in SHORTCUTS else find("optimizers", name, argument)
-    parameters, settings = inspect.signature(made).parameters, {}
-    searcher_argument = "--line-searcher" if argument.startswith("--") else "line_searcher"
-    if line_searcher is not None:
-        if "line_searcher" not in parameters:
-            other = said(searcher_argument, line_searcher)
-            raise ValueError(f"{said(argument, name)} takes no line searcher: leave {other} out.")
-        settings["line_searcher"] = component("line_searchers", line_searcher, searcher_argument)
-    if key not in SHORTCUTS and (
-        "max_iterations" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    ):
-        settings["max_iterations"] = STEPS  # its own limit is meant for one run, not for fifty stages
-    return made(**settings)
-
-
-def regularizers(values: Any, argument: str = "regularizers") -> Any:
-    """Regularizers, of which some may be given as ``"name:weight"``.
-
-    Examples
-    --------
-    >>> regularizers(["coherence:0.01"])
-    (Coherence(weight=0.01, power=8),)
-    """
-    if isinstance(values, str):
-        raise TypeError(f"{argument}={values!r}: pass a list of them, if only of one: [{values!r}].")
-    if not isinstance(values, Iterable):
-        return values  # refused elsewhere, with what is expected
-    return tuple(_weighted(value, argument) if isinstance(value, str) else value for value in values)
-
-
-def _weighted(text: str, argument: str) -> Any:
-    name, _, weight = text.partition(":")
-    try:
-        factor = float(weight)
-    except ValueError:
-        raise ValueError(f"{said(argument, text)}: give it as NAME:WEIGHT, such as coherence:0.01.") from None
-    made = find("regularizers", name, argument)
-    if not isinstance(made, type):  # a function that its package registers
-        return scaled(factor, made)
-    return component("regularizers", name, argument, weight=factor)
 
 
 def said(argument: str, value: Any) -> str:

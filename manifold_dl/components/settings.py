@@ -1,7 +1,7 @@
 """Settings of a run as JSON: what a dictionary was learned with, to be stored beside it.
 
 `describe` turns a component into plain values (`None`, numbers, text, lists and dicts of them), with classes
-written by the names under which `plugins` knows them; `restore` makes the component anew. Nothing is pickled,
+written by the names under which they are registered; `restore` makes the component anew. Nothing is pickled,
 and nothing is executed but the constructors of registered components. What has no name is stored as text: it
 can be read, and not restored.
 """
@@ -16,12 +16,10 @@ from typing import Any
 import numpy as np
 import pymanopt
 
-from manifold_dl import __version__, plugins
-from manifold_dl.learning.replacement import ReplaceAtoms
-from manifold_dl.updates.ridge import Sawtooth, TwoStep
+from manifold_dl import __version__
+from manifold_dl.components import registry
+from manifold_dl.components.entry_points import PluginError
 
-# Values that are no plug-ins, but occur in settings.
-OWN = {"ridges.TwoStep": TwoStep, "ridges.Sawtooth": Sawtooth, "replacement.ReplaceAtoms": ReplaceAtoms}
 LARGEST = 20_000  # entries of an array that is stored; a larger one is data, not a setting
 DEPTH = 20  # of components in components
 
@@ -194,10 +192,8 @@ def _constructor_parameters(made: type) -> list[str]:
 
 
 def _name(component: Any) -> str | None:
-    found = plugins.name_of(component)
-    if found is not None:
-        return ".".join(found)
-    return next((name for name, known in OWN.items() if known is component), None)
+    found = registry.name_of(component)
+    return None if found is None else ".".join(found)
 
 
 def _describe_array(array: np.ndarray) -> dict[str, Any]:
@@ -231,16 +227,14 @@ def _restore(description: Any, depth: int) -> Any:
 
 
 def _find(name: str) -> Any:
-    if name in OWN:
-        return OWN[name]
     kind, _, own_name = name.partition(".")
-    if kind not in plugins.KINDS:
+    if not registry.is_kind(kind):
         raise ValueError(
-            f"{name!r} begins with no kind of component; the kinds are {', '.join(plugins.KINDS)}."
+            f"{name!r} begins with no kind of component; the kinds are {', '.join(registry.KINDS)}."
         )
     try:
-        return plugins.get(kind, own_name)
-    except plugins.PluginError as error:
+        return registry.get(kind, own_name)
+    except PluginError as error:
         raise ValueError(str(error)) from None
 
 

@@ -22,7 +22,13 @@ If it has a method `walk`, it may make the whole search by itself, and return th
 there; or None, if this time it cannot.
 """
 
+from pymanopt.optimizers.line_search import AdaptiveLineSearcher, BackTrackingLineSearcher
+
+from manifold_dl.components.registry import register
+
 from .searchers import GoldenSection, WolfeSearch
 from .trace import SearchRecord, trace
 
 __all__ = ["GoldenSection", "SearchRecord", "WolfeSearch", "trace"]
+
+register("line_searchers", GoldenSection, WolfeSearch, AdaptiveLineSearcher, BackTrackingLineSearcher)

@@ -18,6 +18,9 @@ of the atoms cannot move by itself. ``feasible_set`` makes a manifold from a fac
 cannot hold a dictionary, and tells their points from other arrays.
 """
 
+from pymanopt.manifolds import Oblique, Stiefel
+
+from manifold_dl.components.registry import register
 from manifold_dl.manifolds.columns import Columns
 from manifold_dl.manifolds.euclidean import Euclidean
 from manifold_dl.manifolds.factories import feasible_set
@@ -39,3 +42,8 @@ __all__ = [
     "ZeroMean",
     "feasible_set",
 ]
+
+register("manifolds", Euclidean, Lines, NonNegative, Orthonormal, Spheres, ZeroMean, Oblique, Stiefel)
+register("manifolds", Columns, needs="a manifold for one atom: Columns(factory)")
+register("manifolds", SpheresWithin, needs="to be inherited")
+register("manifolds", Subspace, needs="a basis: Subspace(basis)")

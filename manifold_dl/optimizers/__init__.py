@@ -3,6 +3,15 @@
 Both are Pymanopt optimizers like its own: handed to an update rule, or run on a problem directly.
 """
 
+from pymanopt.optimizers import (
+    ConjugateGradient,
+    NelderMead,
+    ParticleSwarm,
+    SteepestDescent,
+    TrustRegions,
+)
+
+from manifold_dl.components.registry import register
 from manifold_dl.optimizers.lbfgs import LBFGS
 from manifold_dl.optimizers.running import OptimizerRun
 from manifold_dl.optimizers.singular import LeadingSingularVector
@@ -12,3 +21,6 @@ __all__ = [
     "LeadingSingularVector",
     "OptimizerRun",
 ]
+
+register("optimizers", LBFGS, LeadingSingularVector)
+register("optimizers", ConjugateGradient, NelderMead, ParticleSwarm, SteepestDescent, TrustRegions)

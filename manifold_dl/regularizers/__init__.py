@@ -20,6 +20,8 @@ The ridge μ on the *codes* is no regularizer in this sense: it changes the inne
 objective.
 """
 
+from manifold_dl.components.registry import register
+
 from .algebra import Penalty, Regularizer, Scaled, Sum, scaled
 from .atoms import Smoothness, Sparse, Tether
 from .derivatives import differentiable
@@ -42,3 +44,7 @@ __all__ = [
     "regularizer",
     "scaled",
 ]
+
+register("regularizers", Coherence, Decorrelation, LogBarrierCoherence, Smoothness, Sparse, Tether)
+register("regularizers", Scaled, needs="a regularizer: 0.5 * regularizer")
+register("regularizers", Sum, needs="regularizers: one + another")

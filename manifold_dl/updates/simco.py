@@ -19,7 +19,9 @@ from manifold_dl.engines.threads import as_threads
 from manifold_dl.manifolds import Spheres
 from manifold_dl.manifolds.factories import require_factory
 from manifold_dl.optimizers import LeadingSingularVector, OptimizerRun
+from manifold_dl.optimizers.by_name import optimizer as optimizer_by_name
 from manifold_dl.optimizers.shortcuts import default_optimizer
+from manifold_dl.regularizers.by_name import regularizers as regularizers_by_name
 from manifold_dl.regularizers.functions import as_regularizers
 from manifold_dl.schedules import AllAtoms, OneAtATime, sweep
 from manifold_dl.updates.protocol import DictionaryUpdate, SimCORun, UpdateRun, begin
@@ -118,7 +120,7 @@ class SimCO:
     def __post_init__(self):
         if self.codes not in ("follow", "fixed"):
             raise ValueError(f"codes={self.codes!r}: codes either 'follow' the dictionary or stay 'fixed'.")
-        object.__setattr__(self, "optimizer", by_name.optimizer(self.optimizer))
+        object.__setattr__(self, "optimizer", optimizer_by_name(self.optimizer))
         for name, kind in [("manifold", "manifolds"), ("schedule", "schedules")]:
             object.__setattr__(self, name, by_name.component(kind, getattr(self, name), name))
         if isinstance(self.optimizer, type) or not (self.optimizer is None or hasattr(self.optimizer, "run")):
@@ -126,7 +128,7 @@ class SimCO:
                 f"optimizer={self.optimizer!r}: pass a Pymanopt optimizer, such as TrustRegions()."
             )
         require_factory(self.manifold)
-        object.__setattr__(self, "regularizers", as_regularizers(by_name.regularizers(self.regularizers)))
+        object.__setattr__(self, "regularizers", as_regularizers(regularizers_by_name(self.regularizers)))
         as_threads(self.threads)
         if isinstance(self.mu, np.ndarray):  # as a list it compares like every other field
             object.__setattr__(self, "mu", self.mu.tolist())

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 import manifold_dl as mdl
 from manifold_dl import plugins
 from manifold_dl.cli import app
-from manifold_dl.components import by_name
 from manifold_dl.images.denoise import denoise
+from manifold_dl.optimizers.by_name import optimizer as optimizer_by_name
 from manifold_dl.regularizers import Coherence
 
 Y = mdl.datasets.synthetic(8, 12, 100, sparsity=2, rng=0).signals
@@ -49,7 +49,7 @@ def test_parts_of_simco_by_name_are_the_parts():
 
 @pytest.mark.parametrize("name", plugins.available("optimizers"))
 def test_every_optimizer_can_be_made_by_name(name):
-    assert isinstance(by_name.optimizer(name), plugins.get("optimizers", name))
+    assert isinstance(optimizer_by_name(name), plugins.get("optimizers", name))
 
 
 @pytest.mark.parametrize("name", ["cg", None])
@@ -59,7 +59,7 @@ def test_an_optimizer_takes_a_line_searcher_by_name(name, searcher, monkeypatch)
     searcher = plugins.get("line_searchers", searcher)
     search = searcher.search
     monkeypatch.setattr(searcher, "search", lambda self, *args: used.append(self) or search(self, *args))
-    optimizer = by_name.optimizer(name, line_searcher=searcher.__name__)
+    optimizer = optimizer_by_name(name, line_searcher=searcher.__name__)
     assert isinstance(optimizer, pymanopt.optimizers.ConjugateGradient)
     learned(update=mdl.SimCO(optimizer))
     assert used
@@ -106,8 +106,8 @@ REFUSED = [
     (lambda: mdl.SimCO(regularizers=["sum:1"]), "Sum needs regularizers: one + another"),
     (lambda: mdl.SimCO(regularizers=["coherence:-1"]), "weight=-1"),
     (lambda: mdl.ManifoldDictionaryLearning(12, coder="lasso").fit(Y.T), "Lasso needs alpha"),
-    (lambda: by_name.optimizer("golden", line_searcher="golden-section"), "takes no line searcher"),
-    (lambda: by_name.optimizer("cg", line_searcher="silver"), "line_searcher='silver': There is no 'silver'"),
+    (lambda: optimizer_by_name("golden", line_searcher="golden-section"), "takes no line searcher"),
+    (lambda: optimizer_by_name("cg", line_searcher="silver"), "line_searcher='silver': There is no 'silver'"),
 ]
 
 
@@ -156,7 +156,7 @@ def learn(rows, *options):
 COMMANDS = [
     (
         ["--line-searcher", "golden-section"],
-        mdl.SimCO(by_name.optimizer("cg", line_searcher="GoldenSection")),
+        mdl.SimCO(optimizer_by_name("cg", line_searcher="GoldenSection")),
     ),
     (["--solver", "steepest-descent", "--line-searcher", "back-tracking-line-searcher"], None),
     (["--manifold", "oblique"], mdl.SimCO(manifold=Oblique)),
@@ -214,4 +214,5 @@ def test_the_shell_completes_only_what_can_be_chosen():
 
     assert names_of("manifolds")("s") == ["spheres", "stiefel"]
     assert names_of("regularizers")("s") == ["smoothness", "sparse"]
-    assert names_of("line_searchers")("g") == ["wolfe-search", "golden-section"]
+    assert names_of("line_searchers")("g") == ["golden-section"]
+    assert names_of("line_searchers")("w") == ["wolfe-search"]

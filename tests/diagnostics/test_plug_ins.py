@@ -3,6 +3,7 @@
 import copy
 import pickle
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 
 import autograd.numpy as anp
 import numpy as np
@@ -130,8 +131,8 @@ def test_functions_with_parameters_travel_by_their_name():
 
 
 def test_functions_with_parameters_are_plug_ins_by_name(monkeypatch):
-    point = plugins.EntryPoint("regularizers.peaks", f"{__name__}:peaks", plugins.GROUP)
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [point])
+    point = EntryPoint("regularizers.peaks", f"{__name__}:peaks", plugins.GROUP)
+    monkeypatch.setattr("manifold_dl.components.entry_points.entry_points", lambda group: [point])
     assert plugins.get("regularizers", "peaks")(power=6) == peaks(power=6)
 
 

@@ -187,7 +187,7 @@ def test_a_part_that_cannot_even_print_itself_is_named_by_its_class():
             raise Broken("no words.")
 
     error, _ = run_with_fault(coder=Mute())
-    assert "The coder test_faults_in_context." in str(error) and "Mute raised Broken" in str(error)
+    assert f"The coder {__name__}." in str(error) and "Mute raised Broken" in str(error)
 
 
 # Those who call the loop
