@@ -2,8 +2,9 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+LOWEST := .venv-lowest/bin
 
-.PHONY: demo tutorial docs test test-slow test-swaps format clean
+.PHONY: demo tutorial docs lint test test-slow test-swaps test-lowest benchmarks format clean help
 .DEFAULT_GOAL := demo
 
 demo: .venv/installed  ## denoise a picture in five ways: a table, and a picture to look at
@@ -13,11 +14,19 @@ N ?= 01
 tutorial: .venv/installed  ## run a tutorial (N=02 for the second) and write its pictures into pictures/
 	MPLBACKEND=module://manifold_dl.plotting.files $(BIN)/python tutorials/$(N)_*.py
 
-test: .venv/installed-test  ## what continuous integration runs
+docs: .venv/installed-docs  ## these pages with tutorials and pictures, built offline
+	$(BIN)/python -m sphinx -W --keep-going -j 2 docs docs/_build/html
+	@echo "Open docs/_build/html/index.html in a browser."
+
+lint: .venv/installed-test  ## style, layers, types and docstrings, without running anything
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_docstrings.py
+
+test: lint  ## what continuous integration runs: lint, then all tests but the long ones
+	$(BIN)/python -m pytest -n auto --dist loadfile --ignore tests/test_docstrings.py
 
 test-slow: .venv/installed-test  ## the long statistical tests too
 	$(BIN)/python -m pytest --slow -n auto --dist loadfile
@@ -26,16 +35,31 @@ SWAPS ?= 3000
 test-swaps: .venv/installed-test  ## 3,000 random combinations of parts, each compared with another answer (test has 300)
 	$(BIN)/python -m pytest -n auto tests/test_swaps.py --swaps $(SWAPS)
 
-docs: .venv/installed-docs  ## these pages with tutorials and pictures, built offline
-	$(BIN)/python -m sphinx -W --keep-going -j 2 docs docs/_build/html
-	@echo "Open docs/_build/html/index.html in a browser."
+# Old packages with today's versions of their own dependencies: what those deprecate is not ours to fix.
+test-lowest: .venv-lowest/installed  ## the core with the lowest versions that pyproject.toml allows
+	$(LOWEST)/python -m pytest -n auto --dist loadfile -W ignore::DeprecationWarning $(LOWEST_TESTS)
+	$(LOWEST)/manifold-dl info
+	$(LOWEST)/manifold-dl demo --size 64 --force --out .venv-lowest/demo.png
 
-format: .venv/installed-test
+LOWEST_TESTS := tests/test_import.py tests/test_metrics.py tests/test_schedules.py tests/test_estimator.py tests/problem \
+	tests/updates/test_simco.py tests/coders/test_coders.py tests/line_search tests/regularizers \
+	tests/manifolds/test_manifolds.py tests/images tests/learning/test_learn.py tests/optimizers
+
+BASE ?= HEAD~1
+benchmarks: .venv/installed  ## CPU seconds of first calls, and times of this tree relative to BASE (a commit)
+	$(BIN)/python benchmarks/cold_start.py
+	$(BIN)/python benchmarks/compare_commits.py $(BASE)
+
+format: .venv/installed-test  ## let ruff rewrite the files
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean:
-	rm -rf .venv build dist .pytest_cache .ruff_cache docs/_build docs/tutorials docs/api/generated
+clean:  ## remove environments, caches and everything that was built
+	rm -rf .venv .venv-lowest build dist .pytest_cache .ruff_cache .mypy_cache .import_linter_cache
+	rm -rf docs/_build docs/tutorials docs/api/generated
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*##/\1:/'
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -53,4 +77,11 @@ clean:
 .venv/installed-docs: .venv/bin/python pyproject.toml
 	@echo "Installing manifold_dl and Sphinx into .venv (once, about a minute) ..."
 	$(BIN)/python -m pip install --quiet -e ".[docs]"
+	@touch $@
+
+.venv-lowest/installed: pyproject.toml tests/lowest_versions.py
+	@echo "Installing manifold_dl with its lowest versions into .venv-lowest (once, about a minute) ..."
+	$(PYTHON) -m venv .venv-lowest
+	$(LOWEST)/python tests/lowest_versions.py > .venv-lowest/constraints.txt
+	$(LOWEST)/python -m pip install --quiet -c .venv-lowest/constraints.txt -e ".[images]" pytest pytest-xdist
 	@touch $@
