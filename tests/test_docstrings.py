@@ -1,10 +1,10 @@
 """Every public object is documented as numpydoc requires: a summary, all parameters, and what is returned.
 
 Public are the names in ``manifold_dl/__init__.pyi`` and those of the modules among them: what they list in
-``__all__`` or, without it, define without a leading underscore. Functions and classes are checked in full; of a
-class that users receive and do not construct, the section Attributes will do instead of Parameters. A method
-needs a docstring, its own or that of the protocol which it implements, and may name no parameter that it does
-not have.
+``__all__`` or, without it, define without a leading underscore. Functions and classes are checked in full;
+of a class that users receive and do not construct, the section Attributes will do instead of Parameters. A
+method needs a docstring, its own or that of the protocol which it implements, and may name no parameter
+that it does not have.
 """
 
 import ast
