@@ -22,6 +22,7 @@ from scipy.sparse import csc_array, csr_array
 import manifold_dl as mdl
 from manifold_dl import manifolds, plugins, regularizers, schedules
 from manifold_dl.coders import OMP
+from manifold_dl.components.errors import ComponentError
 from manifold_dl.diagnostics import (
     CheckFailed,
     check_coder,
@@ -941,7 +942,7 @@ def test_codes_that_fail_the_check_are_refused_by_learning_in_the_same_words(fau
     spoil = next(spoil for name, spoil in WRONG.items() if fault in name)
     with pytest.raises(CheckFailed) as checked:
         check_coder(Wrong(spoil))
-    with pytest.raises(mdl.errors.ComponentError, match=fault) as learned:
+    with pytest.raises(ComponentError, match=fault) as learned:
         Y = mdl.datasets.synthetic(16, 24, 40, sparsity=3, rng=0).signals
         mdl.learn_dictionary(Y, 24, coder=Wrong(spoil), rng=0, max_iter=3)
     assert "Wrong" in str(learned.value)

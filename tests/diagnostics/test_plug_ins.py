@@ -12,6 +12,7 @@ from pymanopt.optimizers import ConjugateGradient, SteepestDescent
 
 import manifold_dl as mdl
 from manifold_dl import plugins, regularizers
+from manifold_dl.components.errors import ComponentError
 from manifold_dl.diagnostics import CheckFailed, check_regularizer
 from manifold_dl.diagnostics.smoothness import find_kink
 from manifold_dl.regularizers import Coherence, Scaled, Sum, differentiable, regularizer, scaled
@@ -322,7 +323,7 @@ class Miscalled:
 )
 def test_a_part_with_a_wrong_signature_is_named(parts, request):
     role = request.node.callspec.id
-    with pytest.raises(mdl.errors.ComponentError, match=f"^The {role} .*Miscalled.*argument"):
+    with pytest.raises(ComponentError, match=f"^The {role} .*Miscalled.*argument"):
         learn(**parts)
 
 
@@ -331,7 +332,7 @@ def test_a_callback_that_changes_the_dictionary_is_named():
         step.dictionary[:] = 0
 
     with pytest.raises(
-        mdl.errors.ComponentError, match=r"The callback .*spoil.* raised ValueError: .*read-only"
+        ComponentError, match=r"The callback .*spoil.* raised ValueError: .*read-only"
     ):
         learn(callbacks=[spoil])
 
@@ -346,13 +347,13 @@ def test_a_schedule_that_returns_nothing_is_named():
         def subsets(self, n_atoms, rng=None):
             [range(n_atoms)]
 
-    with pytest.raises(mdl.errors.ComponentError, match=r"Forgetful.* subsets returned None; it must yield"):
+    with pytest.raises(ComponentError, match=r"Forgetful.* subsets returned None; it must yield"):
         learn(update=mdl.SimCO(schedule=Forgetful()))
 
 
 @pytest.mark.parametrize("shape", ["d×m", "m", "None"])
 def test_a_gradient_of_the_wrong_shape_is_named_by_a_run(shape):
-    with pytest.raises(mdl.errors.ComponentError, match=r"^The regularizer Opaque.* gradient"):
+    with pytest.raises(ComponentError, match=r"^The regularizer Opaque.* gradient"):
         learn(update=mdl.SimCO(regularizers=[Opaque(shape=shape)]))
 
 
@@ -383,7 +384,7 @@ class Halving:
 def test_a_line_searcher_that_returns_no_pair_is_named(optimizer, answer, found):
     update = mdl.SimCO(optimizer(line_searcher=Halving(answer), max_iterations=3))
     with pytest.raises(
-        mdl.errors.ComponentError, match=f"^The line searcher .*Halving.* returned {found}"
+        ComponentError, match=f"^The line searcher .*Halving.* returned {found}"
     ) as caught:
         learn(update=update)
     assert "a pair (step size, new point) is expected" in str(caught.value)
