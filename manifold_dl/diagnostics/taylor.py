@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from manifold_dl.diagnostics.paths import path, random_direction, random_point, tangent_part
 from manifold_dl.diagnostics.report import CheckFailed
-from manifold_dl.diagnostics.travel import path, random_direction, random_point, tangent_part
 
 
 @dataclass(frozen=True, eq=False)

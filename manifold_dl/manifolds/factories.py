@@ -61,6 +61,18 @@ def feasible_set(factory: Factory, m: int, k: int) -> FeasibleSet:
         raise_named(error, factory, "manifold")
 
 
+def is_rotation_quotient(manifold: Manifold, point: np.ndarray) -> bool:
+    """Whether D and D Q are one point of the manifold, where Q rotates atoms into each other.
+
+    The tangent vector D A with A skew leads to D Q. On a quotient it is vertical, and the projection removes
+    it. A single atom has no rotation, only a sign, which the codes absorb.
+    """
+    if point.shape[1] == 1:
+        return False
+    turn = _rotation_of_two_atoms(point)
+    return bool(np.linalg.norm(manifold.projection(point, turn)) <= _SMALL * np.linalg.norm(turn))
+
+
 def _kept(function: Callable) -> Callable:
     """Keep the last answers by factory and shape; a factory that cannot be hashed is asked every time."""
     remembered = lru_cache(maxsize=16)(function)
@@ -167,27 +179,28 @@ def _example(manifold: Manifold, name: str, m: int, k: int, seed: int) -> np.nda
 
 
 def _require_function(manifold: Manifold, name: str, point: np.ndarray) -> None:
-    """Refuse quotients by rotations of the atoms: D and D Q are one point there, but f(D) ≠ f(D Q).
-
-    A tangent vector D A with A skew leads to D Q. On a quotient it does not count, and the projection takes
-    it away. With a single atom there is no rotation, only its sign, which the codes absorb.
-    """
+    """Refuse quotients by rotations of the atoms, and projections that do not project."""
     if point.shape[1] == 1:
         return
-    turn = np.zeros_like(point)
-    turn[:, 0], turn[:, 1] = -point[:, 1], point[:, 0]
-    if np.linalg.norm(manifold.projection(point, turn)) <= _SMALL * np.linalg.norm(turn):
+    if is_rotation_quotient(manifold, point):
         raise ValueError(
             f"manifold={name} does not tell the dictionary D from D Q, where Q rotates atoms into each "
             "other, but the objective does: it is no function on this manifold. Use Lines for atoms up to "
             "their signs, Orthonormal for orthonormal ones, or Spheres."
         )
-    if not projects(manifold, point, turn):
+    if not projects(manifold, point, _rotation_of_two_atoms(point)):
         raise ValueError(
             f"manifold={name}: the method projection of {manifold} does not project, since doing it twice "
             "gives another vector than doing it once; optimizers cannot work with that. Correct it with the "
             "help of manifold_dl.diagnostics.check_manifold, or use another manifold, such as Spheres."
         )
+
+
+def _rotation_of_two_atoms(point: np.ndarray) -> np.ndarray:
+    """D A, where A is the skew matrix that rotates the first two atoms into each other."""
+    turn = np.zeros_like(point)
+    turn[:, 0], turn[:, 1] = -point[:, 1], point[:, 0]
+    return turn
 
 
 def _relates(manifold: Manifold, method: str, point_a: np.ndarray, point_b: np.ndarray) -> bool:
