@@ -243,7 +243,7 @@ def test_a_warm_start_changes_the_way_and_not_the_solution():
     D, _, Y = problem(16, 40, 300, 4, noise=0.1)
     cold = Lasso(alpha=0.1).encode(Y, D)
     rng = np.random.default_rng(0)
-    for start in (cold, Lasso(alpha=0.5).encode(Y, D), random_array((40, 300), density=0.5, rng=rng)):
+    for start in (cold, Lasso(alpha=0.5).encode(Y, D), random_array((40, 300), density=0.5, random_state=rng)):
         warm = Lasso(alpha=0.1).encode(Y, D, codes=start)
         np.testing.assert_allclose(warm.toarray(), cold.toarray(), atol=1e-9)  # both are exact up to rounding
 
