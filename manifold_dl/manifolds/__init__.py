@@ -8,14 +8,15 @@ subspace (:class:`Subspace`), entries that are not negative (:class:`NonNegative
 (:class:`Orthonormal`), or nothing at all (:class:`Euclidean`). :class:`Columns` makes a slow one of any
 manifold for a single atom.
 
-Wherever this package asks for a ``manifold=``, it takes a *factory*: anything that can be called with (m, k)
-and returns a Pymanopt manifold whose points are m×k arrays. The classes here are such factories, and so are
+Every argument ``manifold=`` of this package takes a *factory*: anything that can be called with (m, k) and
+returns a Pymanopt manifold whose points are m×k arrays. The classes here are such factories, and so are
 ``pymanopt.manifolds.Oblique`` and ``pymanopt.manifolds.Stiefel`` as they are.
 
-A manifold may say two more things to an update rule, beyond what Pymanopt asks of it: ``closest(array)``, the
-point from which to begin where a dictionary is not on the manifold; and ``couples_atoms = True``, if a subset
-of the atoms cannot move by itself. ``feasible_set`` makes a manifold from a factory, refuses those that
-cannot hold a dictionary, and tells their points from other arrays.
+Beyond Pymanopt's interface a manifold may have three members, all optional: the method ``closest(array)``,
+the point at which an update starts if its dictionary is not on the manifold; ``couples_atoms = True``, if a
+subset of the atoms cannot move while the rest stays; and ``exp_keeps_to_manifold = True``, if rounding errors
+of `exp` do not accumulate, so that line searches follow it and not the retraction. ``feasible_set`` makes a
+manifold from a factory, refuses those that cannot hold a dictionary, and recognises their points.
 """
 
 from pymanopt.manifolds import Oblique, Stiefel

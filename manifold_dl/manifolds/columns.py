@@ -1,8 +1,12 @@
-"""A product of any manifold of single atoms, column by column: slow, and right by construction."""
+"""`Columns`: a product of any manifold of single atoms, column by column.
+
+It is slow, and right by construction: the tests compare the vectorised manifolds with it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from pymanopt.manifolds.manifold import Manifold, RetrAsExpMixin
@@ -15,8 +19,8 @@ from manifold_dl.manifolds.randomness import global_generator
 class Columns:
     """One and the same manifold for every atom: a factory, for ``manifold=Columns(factory)``.
 
-    Use it to try a geometry that Pymanopt has for one vector, and to check a fast one against. All is done in
-    a loop over the atoms, in 25 to 100 times the time of `Spheres`.
+    Use it to try a geometry that Pymanopt has for one vector, or as a reference for a faster implementation.
+    It loops over the atoms and takes 25 to 100 times as long as `Spheres`.
 
     Parameters
     ----------
@@ -43,25 +47,38 @@ class Columns:
     True
     """
 
-    factory: Callable
+    factory: Callable[[int], Manifold]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not callable(self.factory):
             raise TypeError(
                 f"factory={self.factory!r}: Columns takes a factory m → manifold, such as pymanopt's Sphere."
             )
 
-    def __call__(self, m, k):
+    def __call__(self, m: int, k: int) -> "ProductOfColumns":
+        """Return the manifold of m×k dictionaries."""
         return ProductOfColumns(self.factory, m, k)
 
 
 class ProductOfColumns(Manifold):
-    """What `Columns(factory)` makes: k times the manifold `factory(m)`, in the columns of m×k arrays."""
+    """The product of k manifolds `factory(m)`, with one of its points in every column of an m×k array.
 
-    def __init__(self, factory, m, k):
+    `Columns(factory)(m, k)` returns one.
+
+    Parameters
+    ----------
+    factory : callable
+        m → Pymanopt manifold whose points are arrays of shape (m,) or (m, 1).
+    m : int
+        Length of an atom, at least 2.
+    k : int
+        Number of atoms, at least 1.
+    """
+
+    def __init__(self, factory: Callable[[int], Manifold], m: int, k: int) -> None:
         m, k = as_shape(m, k)
         self.atom = factory(m)
-        self._m, self._k = m, k
+        self.m, self.k = m, k
         label = getattr(factory, "__name__", None) or repr(factory)
         super().__init__(f"Columns({label})({m}, {k})", int(self.atom.dim) * k)
         with global_generator(0):
@@ -72,98 +89,110 @@ class ProductOfColumns(Manifold):
                 f"with points of shape ({m},) or ({m}, 1)."
             )
         self._layout = example.shape
-        if hasattr(self.atom, "closest"):  # only then is there one, and an update rule asks whether there is
+        if hasattr(self.atom, "closest"):  # an optional member of a manifold, see the package's docstring
             self.closest = partial(self._each, self.atom.closest)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return str(self)
 
     @property
-    def typical_dist(self):
+    def typical_dist(self) -> float:
         """√k times that of one atom."""
-        return self.atom.typical_dist * np.sqrt(self._k)
+        return float(self.atom.typical_dist * np.sqrt(self.k))
 
-    def inner_product(self, point, tangent_vector_a, tangent_vector_b):
+    def inner_product(
+        self, point: np.ndarray, tangent_vector_a: np.ndarray, tangent_vector_b: np.ndarray
+    ) -> float:
         """Sum of the inner products of the atoms."""
         columns = self._columns(point, tangent_vector_a, tangent_vector_b)
         return float(sum(self.atom.inner_product(*column) for column in columns))
 
-    def norm(self, point, tangent_vector):
+    def norm(self, point: np.ndarray, tangent_vector: np.ndarray) -> float:
         """Root of the sum of the squared norms of the atoms."""
         return float(
             np.linalg.norm([self.atom.norm(*column) for column in self._columns(point, tangent_vector)])
         )
 
-    def dist(self, point_a, point_b):
+    def dist(self, point_a: np.ndarray, point_b: np.ndarray) -> float:
         """Root of the sum of the squared distances of the atoms."""
         return float(np.linalg.norm([self.atom.dist(*column) for column in self._columns(point_a, point_b)]))
 
-    def projection(self, point, vector):
+    def projection(self, point: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Project every column on the tangent space of its atom."""
         return self._each(self.atom.projection, point, vector)
 
-    def to_tangent_space(self, point, vector):
+    def to_tangent_space(self, point: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Make every column a tangent vector of its atom."""
         return self._each(self.atom.to_tangent_space, point, vector)
 
-    def embedding(self, point, tangent_vector):
+    def embedding(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
         """Every tangent column as a velocity of its atom."""
         return self._each(self.atom.embedding, point, tangent_vector)
 
-    def euclidean_to_riemannian_gradient(self, point, euclidean_gradient):
+    def euclidean_to_riemannian_gradient(
+        self, point: np.ndarray, euclidean_gradient: np.ndarray
+    ) -> np.ndarray:
         """Convert every column of the gradient."""
         return self._each(self.atom.euclidean_to_riemannian_gradient, point, euclidean_gradient)
 
-    def euclidean_to_riemannian_hessian(self, point, euclidean_gradient, euclidean_hessian, tangent_vector):
+    def euclidean_to_riemannian_hessian(
+        self,
+        point: np.ndarray,
+        euclidean_gradient: np.ndarray,
+        euclidean_hessian: np.ndarray,
+        tangent_vector: np.ndarray,
+    ) -> np.ndarray:
         """Convert every column of the Hessian product."""
         convert = self.atom.euclidean_to_riemannian_hessian
         return self._each(convert, point, euclidean_gradient, euclidean_hessian, tangent_vector)
 
-    def retraction(self, point, tangent_vector):
+    def retraction(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
         """Retract every column."""
         return self._each(self.atom.retraction, point, tangent_vector)
 
-    def exp(self, point, tangent_vector):
+    def exp(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
         """Follow the geodesic of every atom, where there is one in closed form."""
         if isinstance(self.atom, RetrAsExpMixin):
-            # As Pymanopt's manifolds say it, so that searches and checks turn to the retraction.
+            # As Pymanopt's manifolds do, so that line searches and checks use the retraction.
             raise NotImplementedError(f"{self.atom} has no exponential map: use the retraction.")
         return self._each(self.atom.exp, point, tangent_vector)
 
-    def log(self, point_a, point_b):
+    def log(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
         """Return the logarithm of every atom."""
         return self._each(self.atom.log, point_a, point_b)
 
-    def transport(self, point_a, point_b, tangent_vector_a):
+    def transport(self, point_a: np.ndarray, point_b: np.ndarray, tangent_vector_a: np.ndarray) -> np.ndarray:
         """Carry every column of a tangent vector to the new atom."""
         return self._each(self.atom.transport, point_a, point_b, tangent_vector_a)
 
-    def pair_mean(self, point_a, point_b):
+    def pair_mean(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
         """Return the point half way, atom by atom."""
         return self._each(self.atom.pair_mean, point_a, point_b)
 
-    def zero_vector(self, point):
+    def zero_vector(self, point: np.ndarray) -> np.ndarray:
         """Return the tangent vector that stays at `point`, in its dtype."""
         return np.zeros_like(point)
 
-    def random_point(self, rng=None):
+    def random_point(self, rng: np.random.Generator | int | None = None) -> np.ndarray:
         """Draw every atom by itself; `rng` as in `Spheres`."""
         with global_generator(rng):
-            return self._stack([self.atom.random_point() for _ in range(self._k)])
+            return self._stack([self.atom.random_point() for _ in range(self.k)])
 
-    def random_tangent_vector(self, point, rng=None):
+    def random_tangent_vector(
+        self, point: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> np.ndarray:
         """Draw a direction of unit norm at `point`; `rng` as in `Spheres`."""
         with global_generator(rng):
-            # One atom's directions are unit vectors: random lengths make those of all of them random, too.
-            lengths = np.abs(np.random.standard_normal(self._k))  # noqa: NPY002  (what Pymanopt draws from)
+            # Directions of single atoms are unit vectors: random lengths make that of all atoms random.
+            lengths = np.abs(np.random.standard_normal(self.k))  # noqa: NPY002  (what Pymanopt draws from)
             vector = self._each(self.atom.random_tangent_vector, point) * lengths
         return in_dtype_of(point, vector / self.norm(point, vector))
 
-    def _each(self, function, *arrays):
+    def _each(self, function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
         return in_dtype_of(arrays[0], self._stack([function(*column) for column in self._columns(*arrays)]))
 
-    def _columns(self, *arrays):
-        return [tuple(array[:, i].reshape(self._layout) for array in arrays) for i in range(self._k)]
+    def _columns(self, *arrays: np.ndarray) -> list[tuple[np.ndarray, ...]]:
+        return [tuple(array[:, i].reshape(self._layout) for array in arrays) for i in range(self.k)]
 
-    def _stack(self, columns):
-        return np.stack([np.asarray(column).reshape(self._m) for column in columns], axis=1)
+    def _stack(self, columns: list[Any]) -> np.ndarray:
+        return np.stack([np.asarray(column).reshape(self.m) for column in columns], axis=1)

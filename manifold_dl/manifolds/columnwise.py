@@ -1,6 +1,8 @@
-"""Arithmetic column by column, and the door that every geometry's (m, k) passes."""
+"""Arithmetic column by column, and the validation of a shape (m, k), for all manifolds of this package."""
 
+from collections.abc import Callable
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -9,8 +11,8 @@ from manifold_dl.kernels.reduced import reference
 DOUBLE = np.dtype(float)
 
 
-def as_shape(m, k):
-    """The shape of a dictionary as Python integers; a sentence where there is none."""
+def as_shape(m: Any, k: Any) -> tuple[int, int]:
+    """Return the shape of a dictionary as Python integers; raise if it is none."""
     if not isinstance(m, Integral) or m < 2:
         raise ValueError(
             f"m={m!r}: an atom needs a whole number of entries, at least 2; "
@@ -21,20 +23,20 @@ def as_shape(m, k):
     return int(m), int(k)
 
 
-def dots(a, b):
-    """Column by column, the dot product of a and b."""
-    if a.size < 2048:  # optimisers live here on small dictionaries: vecdot starts in half the time of einsum,
-        return np.vecdot(a, b, axis=0)
-    return np.einsum("ij,ij->j", a, b)  # which in turn does not mind the long strides of large ones
+def dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the dot products of corresponding columns of a and b."""
+    if a.size < 2048:  # vecdot has half the overhead of einsum, but is slower for the strides of large arrays
+        return np.vecdot(a, b, axis=0)  # type: ignore[call-overload]  # NumPy's stubs know no axis
+    return np.einsum("ij,ij->j", a, b)
 
 
-def by_rows(kernel, point, vector):
-    """What a kernel, which wants atoms in contiguous rows, makes of an m×k point and vector."""
-    if vector.shape != point.shape:  # kernels do not look, and would read beyond its end
+def by_rows(kernel: Callable[..., None], point: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Apply a kernel, which takes atoms in contiguous rows, to an m×k point and vector."""
+    if vector.shape != point.shape:  # kernels do not check, and would read beyond its end
         vector = np.broadcast_to(vector, point.shape)
     if point.dtype != DOUBLE or vector.dtype != DOUBLE:
         dtype = point.dtype if point.dtype.kind == "f" else DOUBLE
-        if dtype not in (np.float64, np.float32):  # half or extended precision: NumPy can
+        if dtype not in (np.float64, np.float32):  # half or extended precision: NumPy only
             kernel = getattr(reference, kernel.__name__)
         point, vector = point.astype(dtype, copy=False), vector.astype(dtype, copy=False)
     rows = np.ascontiguousarray(vector.T)
@@ -43,32 +45,34 @@ def by_rows(kernel, point, vector):
     return result.T
 
 
-def norms(a):
+def norms(a: np.ndarray) -> np.ndarray:
+    """Return the Euclidean norms of the columns."""
     return np.sqrt(dots(a, a))
 
 
-def signs(a, b):
-    """+1 where the columns of a and b make an acute angle, −1 where an obtuse one."""
+def signs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return +1 for columns of a and b at an acute angle and −1 at an obtuse one."""
     return np.copysign(1, dots(a, b))
 
 
-def unit_columns(a):
+def unit_columns(a: np.ndarray) -> np.ndarray:
+    """Return the columns divided by their norms."""
     return a / norms(a)
 
 
-def largest_one(a):
-    """Columns scaled to a largest entry of 1 (zeros stay): their squares neither overflow nor vanish."""
+def largest_one(a: np.ndarray) -> np.ndarray:
+    """Scale columns to a largest entry of 1, so that squares neither overflow nor vanish; zeros stay."""
     largest = np.abs(a).max(axis=0)
     return a / np.where(largest > 0, largest, 1)
 
 
-def rounding(point):
-    """How far from 1 the norm of a unit column may be, in the dtype of `point`."""
+def rounding(point: np.ndarray) -> float:
+    """Return how far from 1 the norm of a unit column may be, in the dtype of `point`."""
     dtype = point.dtype if point.dtype.kind == "f" else float
     return 4 * np.sqrt(len(point)) * float(np.finfo(dtype).eps)
 
 
-def in_dtype_of(point, array):
+def in_dtype_of(point: np.ndarray, array: np.ndarray) -> np.ndarray:
     """Cast to the dtype of a float point: step sizes of NumPy's float64 would widen a float32 run."""
     if array.dtype == point.dtype or point.dtype.kind != "f":
         return array

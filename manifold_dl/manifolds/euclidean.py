@@ -1,4 +1,4 @@
-"""All m×k matrices: the baseline without a geometry."""
+"""`Euclidean`: all m×k matrices, the baseline without a constraint, which shows why norms are fixed."""
 
 import numpy as np
 import pymanopt
@@ -10,8 +10,8 @@ class Euclidean(pymanopt.manifolds.Euclidean):
     """Dictionaries without any constraint: R^{m×k}, the baseline that shows why norms are fixed.
 
     Use it to compare, not to learn. Multiplying an atom by c and dividing its codes by c changes no residual,
-    so with μ = 0 the norms are arbitrary; with a ridge μ > 0 on the codes they grow without end, because the
-    ridge shrinks like 1/c². The infimum is that of μ = 0 and is never attained.
+    so with μ = 0 the norms are arbitrary; with a ridge μ > 0 on the codes they grow without bound, because
+    the ridge shrinks like 1/c². The infimum is that of μ = 0 and is never attained.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Euclidean(pymanopt.manifolds.Euclidean):
 
     Examples
     --------
-    The ridge pays for codes. Longer atoms make the same signals with shorter ones:
+    The ridge penalises codes. Longer atoms represent the same signals with smaller codes:
 
     >>> from manifold_dl import update_problem
     >>> Y, D = np.array([[3.0, 0.0], [0.0, 4.0]]), np.eye(2)
@@ -36,49 +36,52 @@ class Euclidean(pymanopt.manifolds.Euclidean):
     [2.27273, 0.02498, 0.00025]
     """
 
-    def __init__(self, m, k):
-        super().__init__(*as_shape(m, k))
+    def __init__(self, m: int, k: int) -> None:
+        self.m, self.k = as_shape(m, k)
+        super().__init__(self.m, self.k)
 
-    def __repr__(self):
-        return f"Euclidean({', '.join(map(str, self._shape))})"
+    def __repr__(self) -> str:
+        return f"Euclidean({self.m}, {self.k})"
 
     __str__ = __repr__
 
-    def norm(self, point, tangent_vector):
+    def norm(self, point: np.ndarray, tangent_vector: np.ndarray) -> float:
         """Frobenius norm, as a float."""
         return float(np.linalg.norm(tangent_vector))
 
-    def dist(self, point_a, point_b):
+    def dist(self, point_a: np.ndarray, point_b: np.ndarray) -> float:
         """Frobenius norm of the difference, as a float."""
         return float(np.linalg.norm(point_a - point_b))
 
-    def projection(self, point, vector):
+    def projection(self, point: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Every array is tangent: `vector` itself, in the dtype of `point`."""
         return in_dtype_of(point, vector)
 
     to_tangent_space = projection
 
-    def exp(self, point, tangent_vector):
-        """Go straight ahead."""
+    def exp(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
+        """Return point + tangent_vector."""
         return in_dtype_of(point, point + tangent_vector)
 
     retraction = exp
 
-    def closest(self, point):
+    def closest(self, point: np.ndarray) -> np.ndarray:
         """Every array is on the manifold: `point` itself."""
         return point
 
-    def zero_vector(self, point):
+    def zero_vector(self, point: np.ndarray) -> np.ndarray:
         """Return the tangent vector that stays at `point`, in its dtype."""
         return np.zeros_like(point)
 
-    def random_point(self, rng=None):
+    def random_point(self, rng: np.random.Generator | int | None = None) -> np.ndarray:
         """Draw independent normal entries; `rng` as in `Spheres`."""
-        return (
-            super().random_point() if rng is None else np.random.default_rng(rng).standard_normal(self._shape)
-        )
+        if rng is None:
+            return super().random_point()
+        return np.random.default_rng(rng).standard_normal((self.m, self.k))
 
-    def random_tangent_vector(self, point, rng=None):
+    def random_tangent_vector(
+        self, point: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> np.ndarray:
         """Draw a direction of unit norm; `rng` as in `Spheres`."""
         vector = self.random_point(rng)
         return in_dtype_of(point, vector / self.norm(point, vector))

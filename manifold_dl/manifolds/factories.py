@@ -1,8 +1,8 @@
-"""Factories of manifolds: what is asked of a ``manifold=``, checked where a problem is made.
+"""Factories of manifolds: the validation of an argument ``manifold=`` where a problem is made.
 
 A factory is called with (m, k) and returns a Pymanopt manifold of m×k arrays. Not every manifold will do for
 a dictionary: its points have to be real matrices of that shape, and the objective has to be a function on it.
-What is found out about a factory and a shape is kept, so that a sweep over single atoms pays for it once.
+The results for a factory and a shape are cached, so that a sweep over single atoms computes them once.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _SMALL = 1e-6
 
 
 def require_factory(factory: Any) -> None:
-    """Refuse what cannot be called with (m, k), a manifold in place of its class above all."""
+    """Refuse what cannot be called with (m, k), such as a manifold in place of its class."""
     if isinstance(factory, Manifold):
         raise TypeError(
             f"manifold={factory} is one manifold, and sets of atoms of several sizes k need one each: pass "
@@ -35,7 +35,21 @@ def require_factory(factory: Any) -> None:
 
 
 def feasible_set(factory: Factory, m: int, k: int) -> FeasibleSet:
-    """The manifold of m×k dictionaries that the factory makes, with the means to tell its points.
+    """Return the manifold of m×k dictionaries that the factory makes, with a test for its points.
+
+    Parameters
+    ----------
+    factory : callable (m, k) → pymanopt.manifolds.manifold.Manifold
+        Such as `Spheres` or ``pymanopt.manifolds.Oblique``.
+    m : int
+        Length of an atom.
+    k : int
+        Number of atoms.
+
+    Returns
+    -------
+    FeasibleSet
+        The manifold, an example point, and functions that recognise points and find near ones.
 
     Raises
     ------
@@ -55,8 +69,9 @@ def feasible_set(factory: Factory, m: int, k: int) -> FeasibleSet:
     Orthonormal for orthonormal ones, or Spheres.
     """
     try:
-        facts = _facts(factory, m, k)
-        return FeasibleSet(factory(m, k), *facts, partial(_missing_methods, factory, m, k))
+        example, relations, unit_atoms, separate_atoms = _facts(factory, m, k)
+        missing_methods = partial(_missing_methods, factory, m, k)
+        return FeasibleSet(factory(m, k), example, relations, unit_atoms, separate_atoms, missing_methods)
     except Exception as error:
         raise_named(error, factory, "manifold")
 
@@ -73,23 +88,23 @@ def is_rotation_quotient(manifold: Manifold, point: np.ndarray) -> bool:
     return bool(np.linalg.norm(manifold.projection(point, turn)) <= _SMALL * np.linalg.norm(turn))
 
 
-def _kept(function: Callable) -> Callable:
-    """Keep the last answers by factory and shape; a factory that cannot be hashed is asked every time."""
-    remembered = lru_cache(maxsize=16)(function)
+def _cached(function: Callable) -> Callable:
+    """Cache the last results by factory and shape, except for factories that cannot be hashed."""
+    cached = lru_cache(maxsize=16)(function)
 
-    def answer(factory: Factory, m: int, k: int) -> Any:
+    def result(factory: Factory, m: int, k: int) -> Any:
         try:
             hash(factory)
         except TypeError:
             return function(factory, m, k)
-        return remembered(factory, m, k)
+        return cached(factory, m, k)
 
-    return answer
+    return result
 
 
-@_kept
-def _facts(factory: Factory, m: int, k: int) -> tuple:
-    """The fields of a `FeasibleSet` after its manifold."""
+@_cached
+def _facts(factory: Factory, m: int, k: int) -> tuple[np.ndarray, frozenset[str], bool, bool]:
+    """Return the fields of a `FeasibleSet` after its manifold."""
     name = _label(factory)
     manifold = _made(factory, m, k)
     example, other, mixed = (_example(manifold, name, m, k, seed) for seed in (0, 1, 2))
@@ -105,9 +120,9 @@ def _facts(factory: Factory, m: int, k: int) -> tuple:
         return example, relations, is_unit, bool(whole.contains(mixed))
 
 
-@_kept
+@_cached
 def _missing_methods(factory: Factory, m: int, k: int) -> frozenset[str]:
-    """The methods of Pymanopt's manifolds that optimizers call, and that this one does not have."""
+    """Return the methods of Pymanopt's manifolds that optimizers call and this one does not have."""
     manifold = _made(factory, m, k)
     x, y = (_example(manifold, _label(factory), m, k, seed) for seed in (0, 1))
     v = manifold.projection(x, y)
@@ -129,7 +144,7 @@ def _missing_methods(factory: Factory, m: int, k: int) -> frozenset[str]:
             except NotImplementedError:
                 lacking.add(name)
             except (np.linalg.LinAlgError, ArithmeticError):
-                pass  # it is there; these two points may have been too far from each other
+                pass  # the method exists; these two points may be too far from each other
     return frozenset(lacking)
 
 
@@ -140,7 +155,7 @@ def _made(factory: Factory, m: int, k: int) -> Manifold:
         manifold = factory(m, k)
     except Exception as error:
         if _is_ours(factory) and isinstance(error, ValueError | TypeError):
-            raise  # a sentence already
+            raise  # the message is a sentence already
         fewer = f" For k > m, use Spheres or sets of at most m={m} atoms." if k > m else ""
         raise ValueError(
             f"manifold={name} raised {type(error).__name__} when called with (m, k) = ({m}, {k}): {error}. "
@@ -156,7 +171,7 @@ def _made(factory: Factory, m: int, k: int) -> Manifold:
 
 
 def _example(manifold: Manifold, name: str, m: int, k: int, seed: int) -> np.ndarray:
-    """A random point, if it is a real m×k array."""
+    """Return a random point; raise if it is not a real m×k array."""
     with global_generator(seed):
         point = manifold.random_point()
     if not isinstance(point, np.ndarray):
@@ -204,7 +219,7 @@ def _rotation_of_two_atoms(point: np.ndarray) -> np.ndarray:
 
 
 def _relates(manifold: Manifold, method: str, point_a: np.ndarray, point_b: np.ndarray) -> bool:
-    """Whether the method is there, and right for two points."""
+    """Whether the method exists, and is right for two points."""
     try:
         return (
             leads(manifold, point_a, point_b)

@@ -1,9 +1,9 @@
 """Which arrays are points of a manifold, and how an array is brought onto it.
 
-Pymanopt has no test of membership, and its `projection` is that of a tangent vector. What an update rule
-needs is here, for Pymanopt's manifolds and anybody's: the closest point, or at least a point, from which to
-begin where a dictionary is not on the manifold, and whether the array that an optimizer returned is a point.
-`factories.py` makes these sets; `stage.py` and `streaming.py` ask them.
+Pymanopt has no test of membership, and its `projection` is that of a tangent vector. `FeasibleSet` adds, for
+any manifold: the point at which an update starts if a dictionary is not on the manifold (the closest one
+where it can be computed), and whether an array that an optimizer returned is a point. `factories.py` makes
+these sets; the problems and update rules call them.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from pymanopt.manifolds.manifold import Manifold
 from manifold_dl.components.errors import ComponentError, is_users, raise_nested
 from manifold_dl.manifolds.columnwise import norms, rounding
 
-# `closest` may stay a little inside of a manifold with walls, as that of NonNegative does, by 1e-6.
+# `closest` may stay a little inside of a manifold with a boundary: that of NonNegative does, by 1e-6.
 INSIDE = 1e-5
 _THERE = 1e-3
 
@@ -27,9 +27,10 @@ class FeasibleSet:
 
     Attributes
     ----------
-    manifold : pymanopt Manifold
+    manifold : pymanopt.manifolds.manifold.Manifold
+        Its points are m×k arrays.
     example : m×k array
-        Some point of it, from which distances are measured.
+        A point of it, from which distances are measured.
     relations : frozenset of str
         Which of the methods "dist" and "log" the manifold has: from other arrays than points the distance is
         not finite, or the direction to them no tangent vector.
@@ -62,28 +63,34 @@ class FeasibleSet:
     missing_methods: Callable[[], frozenset[str]] = frozenset
 
     def bring(self, array: np.ndarray) -> np.ndarray:
-        """The point from which to begin where `array` may not be one; `array` itself where it is.
+        """Return the point at which to start if `array` may not be one; `array` itself if it is.
 
-        It is `manifold.closest(array)` where there is such a method, else the retraction of a zero step.
+        It is `manifold.closest(array)` if there is such a method, else the retraction of a zero step.
         """
         try:
             point = self._nearest(array)
-            is_known = point is array and hasattr(self.manifold, "closest")
-            if is_known or (point is not None and self.settled(point) is not None):
+            is_known = point is array and self._closest is not None
+            if point is not None and (is_known or self.settled(point) is not None):
                 return point
             self._require_moves()
         except Exception as error:
             raise_nested(error)
         raise ValueError(
-            f"The start is not on the {_named(self.manifold)}, and there is no way known to the nearest "
-            "point of it: give the manifold a method closest(array) that returns that point for any m×k "
-            "array, or begin with a dictionary on the manifold."
+            f"The start is not on the {_named(self.manifold)}, and the nearest point of it is not "
+            "known: give the manifold a method closest(array) that returns that point for any m×k "
+            "array, or start from a dictionary on the manifold."
         )
 
+    @property
+    def _closest(self) -> Callable[[np.ndarray], np.ndarray] | None:
+        """The optional method `closest` of the manifold; Pymanopt's manifolds have none."""
+        return getattr(self.manifold, "closest", None)
+
     def _nearest(self, array: np.ndarray) -> np.ndarray | None:
+        point: np.ndarray | None
         with np.errstate(all="ignore"):
-            if hasattr(self.manifold, "closest"):
-                point = self.manifold.closest(array)
+            if self._closest is not None:
+                point = self._closest(array)
             else:
                 point = self._retracted(array)
                 if point is not None and _agree(point, array, rounding(array)):
@@ -91,14 +98,14 @@ class FeasibleSet:
         return point if point is None or point is array else np.asarray(point, array.dtype)
 
     def _require_moves(self) -> None:
-        """Name the user's manifold that cannot even move from a point of its own."""
+        """Raise a `ComponentError` if a user's manifold cannot move from a point of its own."""
         if not is_users(self.manifold):
             return
         for name in ("closest", "retraction"):
             if name == "retraction":
                 point = self._retracted(self.example)
             else:
-                point = self.manifold.closest(self.example) if hasattr(self.manifold, name) else self.example
+                point = self.example if self._closest is None else self._closest(self.example)
             if point is None or np.shape(point) != self.example.shape or not np.isfinite(point).all():
                 fault = f"returned no finite m×k array from its method {name} at a random point of its own"
                 raise ComponentError(self.manifold, "manifold", fault)
@@ -108,15 +115,16 @@ class FeasibleSet:
         return self.settled(array) is not None
 
     def settled(self, array: np.ndarray) -> np.ndarray | None:
-        """The point that `array` is up to half the digits of its dtype, or None.
+        """Return the point that `array` is up to half the digits of its dtype, or None.
 
-        It is `array` itself, unless that has drifted away by more than a few roundings.
+        It is `array` itself, unless that is off the manifold by more than a few roundings.
         """
         if not np.isfinite(array).all():
             return None
         with np.errstate(all="ignore"):
-            if hasattr(self.manifold, "closest"):
-                near = self.manifold.closest(array)
+            near: np.ndarray | None
+            if self._closest is not None:
+                near = self._closest(array)
                 if near is array or np.array_equal(near, array):
                     return array
                 if not _agree(near, array, INSIDE):
@@ -128,7 +136,7 @@ class FeasibleSet:
         return array if _agree(near, array, rounding(array)) else np.asarray(near, array.dtype)
 
     def _retracted(self, array: np.ndarray) -> np.ndarray | None:
-        """The retraction of a zero step, which is the point itself wherever there is one."""
+        """Return the retraction of a zero step, which is the point itself if `array` is one."""
         try:
             point = np.asarray(self.manifold.retraction(array, self.manifold.zero_vector(array)))
         except (np.linalg.LinAlgError, ArithmeticError):
@@ -136,7 +144,7 @@ class FeasibleSet:
         return point if point.shape == array.shape and np.isfinite(point).all() else None
 
     def _is_reached(self, point: np.ndarray) -> bool:
-        """Look at what a retraction may not notice: distances, directions from another point, projections."""
+        """Check what a retraction may not notice: distances, logarithms and projections."""
         manifold, example = self.manifold, self.example
         try:
             if "dist" in self.relations and not np.isfinite(manifold.dist(example, point)):

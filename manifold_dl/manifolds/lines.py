@@ -1,4 +1,4 @@
-"""The product of lines through the origin: spheres that do not mind the sign of an atom."""
+"""`Lines`: the product of lines through the origin, which are unit atoms up to their signs."""
 
 import numpy as np
 
@@ -10,12 +10,12 @@ class Lines(Spheres):
     """Dictionaries whose k atoms are lines through the origin: a product of Grassmannians G(m, 1).
 
     A line is represented by either of its two unit vectors, so D and D with some columns negated are the same
-    point. The functions to minimise must not mind the sign either, which is true of every objective whose
-    codes follow the dictionary. (Where they do mind, with fixed codes, methods that go step by step still
-    work, because locally nothing differs from `Spheres`; distances mean less.)
+    point. The objective must not depend on signs either, which is true if codes follow the dictionary. (With
+    fixed codes it depends on them. Methods that move in steps still work, because locally nothing differs
+    from `Spheres`; distances then mean less.)
 
-    Use it where dictionaries are compared or averaged, by people or by a swarm: signs of atoms mean nothing,
-    and on `Spheres` D and −D are as far apart as can be.
+    Use it where dictionaries are compared or averaged, for example by a particle swarm: signs of atoms mean
+    nothing, and on `Spheres` D and −D have the largest distance of all.
 
     Parameters
     ----------
@@ -42,18 +42,18 @@ class Lines(Spheres):
     """
 
     @property
-    def typical_dist(self):
+    def typical_dist(self) -> float:
         """Diameter of the manifold: all atoms at a right angle."""
-        return np.pi / 2 * np.sqrt(self._n)
+        return float(np.pi / 2 * np.sqrt(self.k))
 
-    def _angles(self, point_a, point_b):
+    def _angles(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
         minus, plus = norms(point_a - point_b), norms(point_a + point_b)
         return 2 * np.arctan2(np.minimum(minus, plus), np.maximum(minus, plus))
 
-    def log(self, point_a, point_b):
+    def log(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
         """Return the tangent vector at `point_a` that reaches `point_b` up to signs, each atom within π/2."""
         return super().log(point_a, point_b * signs(point_a, point_b))
 
-    def transport(self, point_a, point_b, tangent_vector_a):
-        """Carry a tangent vector to the representatives `point_b`, turning it over with those that are."""
+    def transport(self, point_a: np.ndarray, point_b: np.ndarray, tangent_vector_a: np.ndarray) -> np.ndarray:
+        """Carry a tangent vector to the representatives `point_b`, with the signs of the changed ones."""
         return self.projection(point_b, tangent_vector_a * signs(point_a, point_b))

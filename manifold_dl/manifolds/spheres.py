@@ -1,4 +1,4 @@
-"""The product of spheres: the paper's home of a dictionary with unit atoms."""
+"""`Spheres`: the product of unit spheres, the manifold of the paper's Section III."""
 
 import math
 
@@ -22,11 +22,11 @@ from manifold_dl.manifolds.columnwise import (
 class Spheres(Oblique):
     """Dictionaries whose k atoms are unit vectors: a product of k unit spheres in R^m.
 
-    The same manifold as Pymanopt's `Oblique`, made safe for long runs: moving along a geodesic does not drift
-    off the spheres, distances and logarithms keep their digits for equal, nearly equal and opposite atoms,
-    and float32 dictionaries stay float32.
+    The same manifold as Pymanopt's `Oblique`, made accurate for long runs: steps along geodesics do not leave
+    the spheres, distances and logarithms keep their digits for equal, nearly equal and opposite atoms, and
+    float32 dictionaries stay float32.
 
-    Use it unless something more is known of the atoms: it is the paper's geometry, and the fastest one.
+    Use it unless more is known of the atoms: it is the paper's geometry, and the fastest one.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Spheres(Oblique):
 
     Examples
     --------
-    A quarter turn of one atom, while the other one rests:
+    A quarter turn of one atom, while the other one does not move:
 
     >>> spheres = Spheres(3, 2)
     >>> D = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
@@ -63,75 +63,84 @@ class Spheres(Oblique):
     2.0
     """
 
-    def __init__(self, m, k):
-        super().__init__(*as_shape(m, k))
+    def __init__(self, m: int, k: int) -> None:
+        self.m, self.k = as_shape(m, k)
+        super().__init__(self.m, self.k)
 
-    def __repr__(self):
-        return f"{type(self).__name__}({self._m}, {self._n})"
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.m}, {self.k})"
 
     __str__ = __repr__
 
     # The metric. Scalars are Python floats: a NumPy float64 would turn float32 arrays into float64 ones.
 
-    def inner_product(self, point, tangent_vector_a, tangent_vector_b):
+    def inner_product(
+        self, point: np.ndarray, tangent_vector_a: np.ndarray, tangent_vector_b: np.ndarray
+    ) -> float:
         """Sum over all entries of the product of two tangent vectors, as a float."""
         a, b = tangent_vector_a, tangent_vector_b
         if a.dtype == DOUBLE and a.strides == b.strides:  # each in the order of its memory: no copies
             return kernels.dot(a.ravel("K"), b.ravel("K"))
         return float(np.vdot(tangent_vector_a, tangent_vector_b))
 
-    def norm(self, point, tangent_vector):
+    def norm(self, point: np.ndarray, tangent_vector: np.ndarray) -> float:
         """Frobenius norm of a tangent vector, as a float."""
         entries = tangent_vector.ravel("K")
         if entries.dtype != DOUBLE:
             entries = entries.astype(float)
         return math.sqrt(kernels.dot(entries, entries))
 
-    def dist(self, point_a, point_b):
+    def dist(self, point_a: np.ndarray, point_b: np.ndarray) -> float:
         """Geodesic distance: the root of the sum of the squared angles between corresponding atoms."""
         return float(np.linalg.norm(self._angles(point_a, point_b)))
 
-    def _angles(self, point_a, point_b):
+    def _angles(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
         return 2 * np.arctan2(norms(point_a - point_b), norms(point_a + point_b))
 
     # Tangent vectors.
 
-    def projection(self, point, vector):
+    def projection(self, point: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Remove from every column its component along the atom: v − x (xᵀv)."""
         return by_rows(kernels.tangent, point, vector)
 
     to_tangent_space = projection
 
-    def transport(self, point_a, point_b, tangent_vector_a):
+    def transport(self, point_a: np.ndarray, point_b: np.ndarray, tangent_vector_a: np.ndarray) -> np.ndarray:
         """Carry a tangent vector from `point_a` to `point_b` by projecting it onto the new tangent space."""
         return self.projection(point_b, tangent_vector_a)
 
-    def zero_vector(self, point):
+    def zero_vector(self, point: np.ndarray) -> np.ndarray:
         """Return the tangent vector that stays at `point`, in its dtype."""
         return np.zeros_like(point)
 
-    def euclidean_to_riemannian_hessian(self, point, euclidean_gradient, euclidean_hessian, tangent_vector):
+    def euclidean_to_riemannian_hessian(
+        self,
+        point: np.ndarray,
+        euclidean_gradient: np.ndarray,
+        euclidean_hessian: np.ndarray,
+        tangent_vector: np.ndarray,
+    ) -> np.ndarray:
         """Hessian product on the spheres: the projected Euclidean one, minus v (xᵀ∇f) for their curvature."""
         curvature = tangent_vector * dots(point, euclidean_gradient)
         return self.projection(point, euclidean_hessian - curvature)
 
-    # Moving, and finding the way back.
+    # Maps between points.
 
-    def exp(self, point, tangent_vector):
+    def exp(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
         """Follow the geodesics x cos θ + v sin θ / θ, and renormalise so that rounding never accumulates."""
         return by_rows(kernels.travel, point, tangent_vector)
 
-    exp_keeps_to_manifold = True  # line searches follow the retraction where this is not said
+    exp_keeps_to_manifold = True  # so that line searches follow geodesics, and not the retraction
 
-    def retraction(self, point, tangent_vector):
-        """Step off the spheres and back, (x + v) / ‖x + v‖: equal to `exp` up to θ³/3, and without a sine."""
+    def retraction(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
+        """Return (x + v) / ‖x + v‖, which equals `exp` up to θ³/3 and needs no sine."""
         return in_dtype_of(point, unit_columns(point + tangent_vector))
 
-    def log(self, point_a, point_b):
-        """Return the tangent vector at `point_a` whose geodesic reaches `point_b` the short way, at time 1.
+    def log(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
+        """Return the tangent vector at `point_a` of the shortest geodesic that reaches `point_b` at time 1.
 
-        Towards the antipode every direction is equally short. There the one closest to a coordinate axis
-        is taken, so that the answer is always the same.
+        All directions towards the antipode are equally short. The one closest to a coordinate axis is taken,
+        so that the result is deterministic.
         """
         cosines = dots(point_a, point_b)
         # x has no tangent component, so y, y − x and y + x all have the same one. It is computed from the
@@ -145,31 +154,31 @@ class Spheres(Oblique):
         if antipodal.any():
             tangents[:, antipodal] = self._any_direction(point_a[:, antipodal])
             sines[antipodal] = 1
-        # Where the sine is 0 there is nothing left to stretch: the atoms are equal.
+        # Where the sine is 0 the atoms are equal, and so is the tangent vector 0.
         stretch = np.divide(angles, sines, out=np.ones_like(sines), where=sines > 0)
         return in_dtype_of(point_a, tangents * stretch)
 
-    def _any_direction(self, atoms):
-        """Unit tangents at `atoms`: the coordinate axis most nearly orthogonal to each, projected."""
+    def _any_direction(self, atoms: np.ndarray) -> np.ndarray:
+        """Return unit tangents at `atoms`: the coordinate axis most nearly orthogonal to each, projected."""
         axes = np.zeros_like(atoms)
         axes[np.abs(atoms).argmin(axis=0), np.arange(atoms.shape[1])] = 1
         return unit_columns(self.projection(atoms, axes))
 
-    def pair_mean(self, point_a, point_b):
+    def pair_mean(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
         """Return the point half way along the geodesic from `point_a` to `point_b`."""
         return self.exp(point_a, self.log(point_a, point_b) / 2)
 
     @np.errstate(over="ignore")  # atoms so long that their squares overflow are not unit atoms
-    def closest(self, point):
-        """The dictionary on the manifold that is nearest to any m×k array: here, its columns made unit.
+    def closest(self, point: np.ndarray) -> np.ndarray:
+        """Return the dictionary on the manifold that is nearest to an m×k array: here, its unit columns.
 
-        Columns that are on the manifold up to rounding stay as they are, to the last bit. A column from which
-        no direction can be told (zero, here) becomes a coordinate axis, another one for every column.
+        Columns that are on the manifold up to rounding stay as they are, to the last bit. A column that has
+        no direction (zero, here) becomes a coordinate axis, a different one for every column.
         """
         few = rounding(point)
         inside = self._inside(point)
         if abs(norms(inside) - 1).max() <= few and (inside is point or norms(point - inside).max() <= few):
-            return point  # the usual case, and a sweep over single atoms asks for each of them
+            return point  # the usual case, and frequent: once per atom in a sweep over single atoms
         scaled = largest_one(point)
         inside = self._inside(scaled)
         lengths = norms(inside)
@@ -180,29 +189,34 @@ class Spheres(Oblique):
         nearest[:, settled] = point[:, settled]
         return in_dtype_of(point, nearest)
 
-    def _inside(self, vectors):
+    def _inside(self, vectors: np.ndarray) -> np.ndarray:
         return vectors
 
-    def _axes(self, columns):
-        """A unit vector of its own for each of these column numbers, as long as there are enough."""
-        return np.eye(self._m)[:, columns % self._m]
+    def _axes(self, columns: np.ndarray) -> np.ndarray:
+        """Return a different unit vector for each of these column numbers, as long as there are enough."""
+        return np.eye(self.m)[:, columns % self.m]
 
     # Randomness.
 
-    def random_point(self, rng=None):
+    def random_point(self, rng: np.random.Generator | int | None = None) -> np.ndarray:
         """Draw atoms uniformly on their spheres.
 
         Parameters
         ----------
         rng : numpy.random.Generator or int, optional
-            A generator or a seed. Without one the draw comes from NumPy's global generator, as everywhere in
-            Pymanopt.
+            A generator or a seed. By default NumPy's global generator, as everywhere in Pymanopt.
+
+        Returns
+        -------
+        ndarray of shape (m, k)
         """
         if rng is None:
             return super().random_point()
-        return unit_columns(np.random.default_rng(rng).standard_normal((self._m, self._n)))
+        return unit_columns(np.random.default_rng(rng).standard_normal((self.m, self.k)))
 
-    def random_tangent_vector(self, point, rng=None):
+    def random_tangent_vector(
+        self, point: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> np.ndarray:
         """Draw a direction of unit norm at `point`; `rng` as in `random_point`."""
         if rng is None:
             return super().random_tangent_vector(point)

@@ -1,8 +1,8 @@
-"""Unit atoms inside a subspace of R^m: without DC, band-limited, or whatever the columns of a basis span.
+"""Unit atoms inside a subspace of R^m: with mean zero, band-limited, or in the span of any basis.
 
-The intersection of a sphere with a subspace is a smaller sphere, and its great circles are great circles of
-the large one. So all formulas of `Spheres` stay, except that vectors are first projected onto the subspace,
-and a line search keeps its shortcut.
+The intersection of a sphere with a subspace is a sphere of lower dimension, and its great circles are great
+circles of the larger one. So the formulas of `Spheres` hold, except that vectors are first projected onto the
+subspace, and line searches can use the restriction of the objective to a geodesic.
 """
 
 from dataclasses import dataclass
@@ -14,10 +14,17 @@ from manifold_dl.manifolds.spheres import Spheres
 
 
 class SpheresWithin(Spheres):
-    """Unit atoms inside one and the same subspace of R^m, for heirs that know how to project onto it.
+    """Unit atoms inside one and the same subspace of R^m: a base class.
 
-    An heir has a method `within(vectors)`, the orthogonal projection P of the columns of an m×k array, and an
-    attribute `rank`, the dimension of the subspace.
+    A subclass has a method `within(vectors)`, the orthogonal projection P of the columns of an m×k array, and
+    an attribute `rank`, the dimension of the subspace.
+
+    Parameters
+    ----------
+    m : int
+        Length of an atom, at least 2.
+    k : int
+        Number of atoms, at least 1.
 
     Notes
     -----
@@ -30,7 +37,7 @@ class SpheresWithin(Spheres):
     Signals that are symmetric about their centre, in two lines:
 
     >>> class Symmetric(SpheresWithin):
-    ...     rank = property(lambda self: (self._m + 1) // 2)
+    ...     rank = property(lambda self: (self.m + 1) // 2)
     ...     within = staticmethod(lambda vectors: (vectors + vectors[::-1]) / 2)
     >>> D = Symmetric(4, 10).random_point(0)
     >>> bool(np.allclose(D, D[::-1])), Symmetric(4, 10).dim
@@ -38,51 +45,53 @@ class SpheresWithin(Spheres):
     """
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Each atom has one degree of freedom less than the subspace has dimensions."""
-        return (self.rank - 1) * self._n
+        return (self.rank - 1) * self.k
 
-    def projection(self, point, vector):
+    def projection(self, point: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Project every column onto the subspace, and remove its component along the atom."""
         inside = self.within(vector)
         return in_dtype_of(point, inside - point * dots(point, inside))
 
     to_tangent_space = projection
 
-    # Rounding leaves the subspace as well as the spheres. Every step ends with both put right.
+    # Rounding errors leave the subspace as well as the spheres. Every step ends with a correction of both.
 
-    def exp(self, point, tangent_vector):
+    def exp(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
         """Follow the great circles of `Spheres`, which do not leave the subspace."""
         return unit_columns(self.within(super().exp(point, tangent_vector)))
 
-    def retraction(self, point, tangent_vector):
-        """Step off the spheres, inside the subspace, and back."""
+    def retraction(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
+        """Normalise x + v, inside the subspace."""
         return unit_columns(self.within(super().retraction(point, tangent_vector)))
 
-    def random_point(self, rng=None):
+    def random_point(self, rng: np.random.Generator | int | None = None) -> np.ndarray:
         """Draw atoms uniformly on the spheres inside the subspace; `rng` as in `Spheres`."""
         return unit_columns(self.within(super().random_point(rng)))
 
-    def random_tangent_vector(self, point, rng=None):
+    def random_tangent_vector(
+        self, point: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> np.ndarray:
         """Draw a direction of unit norm at `point`; `rng` as in `Spheres`."""
         vector = self.projection(point, super().random_tangent_vector(point, rng))
         return vector / self.norm(point, vector)
 
-    def _inside(self, vectors):
+    def _inside(self, vectors: np.ndarray) -> np.ndarray:
         return self.within(vectors)
 
-    def _axes(self, columns):
-        """The coordinate axes with the largest shadows in the subspace, as unit vectors of it."""
-        shadows = self.within(np.eye(self._m))
-        order = np.argsort(-dots(shadows, shadows), kind="stable")[: self.rank]
-        return unit_columns(shadows[:, order[columns % self.rank]])
+    def _axes(self, columns: np.ndarray) -> np.ndarray:
+        """Return unit vectors of the subspace: the projections of the coordinate axes nearest to it."""
+        projections = self.within(np.eye(self.m))
+        order = np.argsort(-dots(projections, projections), kind="stable")[: self.rank]
+        return unit_columns(projections[:, order[columns % self.rank]])
 
-    def _any_direction(self, atoms):
-        """The coordinate axis with the longest tangent component, atom by atom: it is never zero."""
+    def _any_direction(self, atoms: np.ndarray) -> np.ndarray:
+        """Return the coordinate axis with the longest tangent component for each atom: it is never zero."""
         directions = np.empty_like(atoms)
-        axes = np.eye(self._m, dtype=atoms.dtype)
+        axes = np.eye(self.m, dtype=atoms.dtype)
         for j, atom in enumerate(atoms.T):
-            tangents = self.projection(np.repeat(atom[:, None], self._m, axis=1), axes)
+            tangents = self.projection(np.repeat(atom[:, None], self.m, axis=1), axes)
             directions[:, j] = unit_columns(tangents[:, [dots(tangents, tangents).argmax()]])[:, 0]
         return directions
 
@@ -90,8 +99,8 @@ class SpheresWithin(Spheres):
 class ZeroMean(SpheresWithin):
     """Dictionaries whose k atoms are unit vectors with mean zero: no atom has a DC component.
 
-    Use it where the mean of a signal is coded apart, as is usual for picture patches: atoms that start
-    without DC then never pick it up.
+    Use it where the mean of a signal is coded separately, as is usual for image patches: atoms with mean
+    zero then keep it.
 
     Parameters
     ----------
@@ -102,7 +111,7 @@ class ZeroMean(SpheresWithin):
 
     Notes
     -----
-    The special case of `Subspace` whose subspace is orthogonal to 1 = (1, ..., 1). The projection is
+    The special case of `Subspace` with the subspace orthogonal to 1 = (1, ..., 1). The projection is
     v − 1 (1ᵀv)/m, a subtraction of means; the dimension is k(m − 2).
 
     Examples
@@ -114,7 +123,7 @@ class ZeroMean(SpheresWithin):
     (True, True)
     """
 
-    def __init__(self, m, k):
+    def __init__(self, m: int, k: int) -> None:
         super().__init__(m, k)
         if m < 3:
             raise ValueError(
@@ -123,21 +132,21 @@ class ZeroMean(SpheresWithin):
             )
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """Dimension of the subspace, m − 1."""
-        return self._m - 1
+        return self.m - 1
 
-    def within(self, vectors):
+    def within(self, vectors: np.ndarray) -> np.ndarray:
         """Subtract from every column its mean."""
         return in_dtype_of(vectors, vectors - vectors.mean(axis=0, dtype=float))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Subspace:
-    """Unit atoms in the span of a basis: a factory, to be handed over as ``manifold=Subspace(basis)``.
+    """Unit atoms in the span of a basis: a factory, for ``manifold=Subspace(basis)``.
 
-    Use it where atoms are known to be band-limited, smooth, symmetric, or orthogonal to something: whatever
-    can be said by a basis. `ZeroMean` is the most common case, and has no need of one.
+    Use it where atoms are known to be band-limited, smooth, symmetric, or orthogonal to given vectors.
+    `ZeroMean` is the most common case, and needs no basis.
 
     Parameters
     ----------
@@ -151,7 +160,7 @@ class Subspace:
 
     Examples
     --------
-    Atoms made of the four slowest cosines of length 16:
+    Atoms made of the four lowest cosines of length 16:
 
     >>> import scipy.fft
     >>> cosines = scipy.fft.idct(np.eye(16)[:, :4], axis=0, norm="ortho")
@@ -165,7 +174,7 @@ class Subspace:
 
     basis: np.ndarray
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         basis = np.array(self.basis, dtype=float)
         if basis.ndim != 2 or not np.isfinite(basis).all():
             raise ValueError(
@@ -187,39 +196,50 @@ class Subspace:
         basis.setflags(write=False)
         object.__setattr__(self, "basis", basis)
 
-    def __call__(self, m, k):
+    def __call__(self, m: int, k: int) -> "WithinSpan":
+        """Return the manifold of m×k dictionaries."""
         return WithinSpan(self.basis, m, k)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is Subspace and np.array_equal(self.basis, other.basis)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.basis.tobytes())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         m, r = self.basis.shape
         return f"Subspace(<{m}×{r} basis>)"
 
 
 class WithinSpan(SpheresWithin):
-    """What `Subspace(basis)` makes: unit atoms in the span of the orthonormal columns of `basis`."""
+    """Unit atoms in the span of the orthonormal columns of `basis`, as `Subspace(basis)(m, k)` returns.
 
-    def __init__(self, basis, m, k):
+    Parameters
+    ----------
+    basis : m×r array
+        Orthonormal columns.
+    m : int
+        Length of an atom, equal to that of the basis vectors.
+    k : int
+        Number of atoms, at least 1.
+    """
+
+    def __init__(self, basis: np.ndarray, m: int, k: int) -> None:
         super().__init__(m, k)
         if len(basis) != m:
             raise ValueError(f"m={m}: the basis of this Subspace has vectors of length {len(basis)}.")
         self.basis = basis
 
-    def __repr__(self):
-        return f"Subspace(<{self._m}×{self.rank} basis>)({self._m}, {self._n})"
+    def __repr__(self) -> str:
+        return f"Subspace(<{self.m}×{self.rank} basis>)({self.m}, {self.k})"
 
     __str__ = __repr__
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """Dimension of the subspace."""
         return self.basis.shape[1]
 
-    def within(self, vectors):
+    def within(self, vectors: np.ndarray) -> np.ndarray:
         """Project every column onto the span, B (Bᵀv)."""
         return in_dtype_of(vectors, self.basis @ (self.basis.T @ vectors))
