@@ -33,7 +33,8 @@ from .coders import (
 )
 from .components.errors import ComponentError
 from .estimator import ManifoldDictionaryLearning
-from .learning.callbacks import Checkpoint, EarlyStopping, History, Progress, Step
+from .learning.callbacks import Checkpoint, EarlyStopping, Progress
+from .learning.history import History, Step
 from .learning.learn import learn_dictionary
 from .learning.replacement import ReplaceAtoms
 from .learning.result import Reason, Result

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,20 @@ def as_atoms(atoms, n_atoms):
     if (counts > 1).any():
         raise ValueError(f"atom {values[counts > 1][0]} is repeated: a set I names every atom once.")
     return atoms.astype(np.intp)
+
+
+def require_count(name: str, value: Any) -> None:
+    """Refuse what is not a whole number of at least 1.
+
+    Examples
+    --------
+    >>> require_count("max_iter", 0)
+    Traceback (most recent call last):
+    ...
+    ValueError: max_iter=0: give a whole number of at least 1.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name}={value!r}: give a whole number of at least 1.")
 
 
 def require_unmasked(array: Any, name: str) -> None:

@@ -21,12 +21,14 @@ from manifold_dl.coders import OMP
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.components import by_name
 from manifold_dl.engines.threads import using_threads
-from manifold_dl.engines.units import code_energies, unit_exponent
-from manifold_dl.learning.callbacks import History, Progress
+from manifold_dl.engines.units import unit_exponent
+from manifold_dl.learning.callbacks import Progress
+from manifold_dl.learning.history import History
 from manifold_dl.learning.initialization import feasible_start
 from manifold_dl.learning.learn import learn_dictionary
-from manifold_dl.learning.minibatch import SCHEDULED_BATCHES, Evidence, absorb
-from manifold_dl.learning.result import Reason, explained_fraction
+from manifold_dl.learning.minibatch import SCHEDULED_BATCHES, OnlineState, online_step
+from manifold_dl.learning.result import Reason
+from manifold_dl.learning.signal_sums import code_energies, explained_fraction
 from manifold_dl.updates.simco import SimCO
 
 FLOATS = (np.float64, np.float32)
@@ -139,9 +141,9 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         The batch is coded, one stage of the update runs on it, and every atom moves towards the result by the
         share that the batch has in all the atom's evidence. Old samples are forgotten: one that was seen as
         number N weighs (N / `n_samples_seen_`)¹⁰, so about the newest eleventh of the stream counts
-        (`streaming.absorb` has the formula and the measurements behind it). It goes on from where `fit`, or
-        the last batch, ended; the first batch also provides the start. `history_` gets the loss of the batch
-        before the dictionary saw it. `callbacks`, `max_iter` and `tol` play no role, and no atom is replaced.
+        (`minibatch.online_step` has the formula and the measurements behind it). It continues where `fit`,
+        or the last batch, ended; the first batch also provides the start. `history_` gets the loss of the
+        batch before the dictionary saw it. `callbacks`, `max_iter` and `tol` play no role, and no atom is replaced.
         A schedule of μ is bound to 50 batches, so the default has a ridge in the first 30; after `fit` it
         goes on from where that ended.
         Unit atoms move one by one along great circles; where a manifold ties atoms to each other, as Stiefel
@@ -242,7 +244,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
             warnings.warn(str(result.reason), stacklevel=3)
         exponent = unit_exponent(signals)
         energy = code_energies(result.codes, exponent)
-        self._rng, self._evidence = rng, Evidence(energy, signals.shape[1], exponent=exponent)
+        self._rng, self._evidence = rng, OnlineState(energy, signals.shape[1], exponent=exponent)
         self._scheduled_iterations = self.max_iter  # a ridge that has ended does not come back with a batch
         self.history_, self.reason_, self.n_iter_ = result.history, result.reason, result.n_iter
         self._remember(result.dictionary)
@@ -255,13 +257,13 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if first:
             self._rng = _generator(self.random_state)
             dictionary = feasible_start(signals, *self._start(len(signals)), self._rng, self._update())
-            self._evidence = Evidence(np.zeros(dictionary.shape[1]))
+            self._evidence = OnlineState(np.zeros(dictionary.shape[1]))
             self._scheduled_iterations = SCHEDULED_BATCHES
             self.history_, self.n_iter_ = History(), 0
         else:
             dictionary = self.components_.T
         with self._threads():
-            dictionary, self._evidence, step = absorb(
+            dictionary, self._evidence, step = online_step(
                 signals,
                 dictionary.astype(signals.dtype, copy=False),
                 self._evidence,

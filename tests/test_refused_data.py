@@ -21,7 +21,7 @@ from manifold_dl import (
     update_problem,
 )
 from manifold_dl.learning.initialization import initial_dictionary
-from manifold_dl.learning.learn import squared_error
+from manifold_dl.learning.signal_sums import squared_error
 
 M, D_, N = 8, 12, 60
 DICTIONARY, CODES, SIGNALS = mdl.datasets.synthetic(M, D_, N, sparsity=3, rng=0)

@@ -21,7 +21,7 @@ import numpy as np
 
 import manifold_dl as mdl
 from manifold_dl.engines.threads import gather, split
-from manifold_dl.learning.minibatch import Evidence, absorb
+from manifold_dl.learning.minibatch import OnlineState, online_step
 
 plt.style.use(mdl.plotting.STYLE)
 BLUE, VERMILION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#7A7A7A"
@@ -266,7 +266,7 @@ print("a dictionary learned with one thread and with two: the same bits:", np.ar
 # as if it were all there is. It cannot work for long: fifty signals say little about 24 atoms, and what the
 # next fifty say overrules it.
 #
-# :func:`manifold_dl.learning.minibatch.absorb` keeps *evidence* instead: for each atom, one number that says
+# :func:`manifold_dl.learning.minibatch.online_step` keeps *evidence* instead: for each atom, one number that says
 # how much energy of the past it is based on. The update proposes a new place, and the atom goes there only by
 # the share that the batch has in all its evidence. Early batches move it far, late ones a little.
 
@@ -282,11 +282,11 @@ def stream(true, batches, size, seed):
 spheres = mdl.manifolds.Spheres(16, 24)
 true, naive = spheres.random_point(rng=0), spheres.random_point(rng=5)
 coder, update = mdl.OMP(sparsity=3), mdl.SimCO(mu=0.1, threads=1)
-patient, evidence = naive, Evidence(np.zeros(24))
+patient, evidence = naive, OnlineState(np.zeros(24))
 found = {"every batch for itself": [], "with evidence": []}
 for i, batch in enumerate(stream(true, 160, 50, seed=1)):
     naive, _ = update(batch, naive, coder.encode(batch, naive), iteration=i)
-    patient, evidence, _ = absorb(batch, patient, evidence, coder, update, iteration=i)
+    patient, evidence, _ = online_step(batch, patient, evidence, coder, update, iteration=i)
     found["every batch for itself"].append(mdl.metrics.recovery(naive, true))
     found["with evidence"].append(mdl.metrics.recovery(patient, true))
 

@@ -64,8 +64,9 @@ def learn(
     from manifold_dl.cli.bars import Bars
     from manifold_dl.cli.signals import read_signals
     from manifold_dl.learning import storage
-    from manifold_dl.learning.learn import learn_dictionary, squared_error
+    from manifold_dl.learning.learn import learn_dictionary
     from manifold_dl.learning.result import Reason
+    from manifold_dl.learning.signal_sums import squared_error
 
     sparse_coder = coder_named(coder, sparsity)
     rule = UpdateChoice(update, solver, line_searcher, mu, manifold, regularizer).make()

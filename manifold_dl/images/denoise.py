@@ -19,7 +19,7 @@ from manifold_dl.coders import ForwardSelection
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.components import by_name
 from manifold_dl.engines.units import divide, multiply, unit_exponent
-from manifold_dl.learning.callbacks import History
+from manifold_dl.learning.history import History
 from manifold_dl.learning.initialization import initial_dictionary
 from manifold_dl.learning.learn import learn_dictionary
 from manifold_dl.learning.result import Reason

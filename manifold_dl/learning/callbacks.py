@@ -1,130 +1,51 @@
-"""What happens after every outer iteration: histories, progress bars, early stopping, checkpoints.
+"""What happens after every outer iteration: progress bars, early stopping, checkpoints.
 
-A callback is called with the `Step` just made; returning True stops the learning. One that needs to
-know when a run begins and ends may have the methods ``begin(total)`` and ``end()`` as well, and one that
-remembers earlier steps a method ``resume(history)``, called after `begin` where a run is taken up again.
+A callback is called with the `Step` just made; returning True stops the learning. `protocols.Callback` says
+which methods it may have besides. `History` is one, too.
 """
 
-import copy
+import os
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manifold_dl import metrics
-from manifold_dl.problem.objective import Counts
+from manifold_dl._validation import require_count
+from manifold_dl.learning.checkpoint import save_checkpoint
+from manifold_dl.learning.history import History, Step
 
+if TYPE_CHECKING:
+    from rich.console import Console
 
-@dataclass(frozen=True)
-class Step:
-    """One outer iteration, after its dictionary update."""
-
-    iteration: int  # from 0
-    dictionary: np.ndarray
-    codes: Any  # sparse d×n: what the update left
-    loss: float  # ‖Y − DX‖²/n
-    objective: float  # ‖Y − DX‖² + μ‖X‖² + regularizers: what the update minimised
-    seconds: float  # since learning began
-    counts: Counts  # evaluations during this step
-    replaced: np.ndarray  # atoms exchanged after the update
-    snapshot: Any = None  # () → all that the next iteration reads, for a checkpoint
-    relative_loss: float = np.nan  # ‖Y − DX‖²/‖Y‖²: the same in all units of Y
-
-
-class Callback(Protocol):
-    """Anything that is called with a `Step`."""
-
-    def __call__(self, step):
-        """Look at the step; return True to stop."""
-
-
-class History:
-    """The course of a run, column by column. It begins afresh with every run.
-
-    Parameters
-    ----------
-    condition : bool
-        Also keep κ, the worst condition number of a support (`metrics.condition_number`).
-    coherence : bool
-        Also keep the largest |⟨dᵢ, dⱼ⟩|.
-
-    Examples
-    --------
-    >>> history = History()
-    >>> history.loss
-    array([], dtype=float64)
-    >>> list(history.to_dict())[:3]
-    ['iteration', 'loss', 'objective']
-    """
-
-    def __init__(self, condition=False, coherence=False):
-        self.condition, self.coherence_wanted = condition, coherence
-        self.begin()
-
-    def begin(self, total=None):
-        names = ["iteration", "loss", "objective", "seconds", "replaced", "relative_loss"]
-        names += ["value", "gradient", "hessian", "probe", "factorisation", "sets", "improved", "refused"]
-        names += ["kappa"] * self.condition + ["coherence"] * self.coherence_wanted
-        self._columns = {name: [] for name in names}  # new lists: an earlier result keeps the old ones
-
-    def __call__(self, step):
-        row = {
-            "iteration": step.iteration,
-            "loss": step.loss,
-            "objective": step.objective,
-            "seconds": step.seconds,
-            "replaced": len(step.replaced),
-            "relative_loss": step.relative_loss,
-        }
-        row |= {name: getattr(step.counts, name) for name in self._columns if hasattr(step.counts, name)}
-        if self.condition:
-            row["kappa"] = metrics.condition_number(step.dictionary, step.codes)
-        if self.coherence_wanted:
-            row["coherence"] = metrics.coherence(step.dictionary)
-        for name, column in self._columns.items():
-            column.append(row[name])
-
-    def __getattr__(self, name):
-        columns = self.__dict__.get("_columns", {})
-        if name in columns:
-            return np.asarray(columns[name], dtype=float if not columns[name] else None)
-        raise AttributeError(f"the history has no column {name!r}; it has {', '.join(columns)}.")
-
-    def __len__(self):
-        return len(self._columns["iteration"])
-
-    def to_dict(self):
-        """Column name → array."""
-        return {name: getattr(self, name) for name in self._columns}
-
-    def copy(self):
-        """The iterations so far, for a result; a row that a subclass did not complete is left out."""
-        kept = copy.copy(self)
-        rows = min(map(len, self._columns.values()))
-        kept._columns = {name: column[:rows] for name, column in self._columns.items()}
-        return kept
-
-    def restore(self, columns):
-        """Take over the columns of a run that is being resumed; what it did not keep is unknown, NaN."""
-        unknown = np.full(len(columns["iteration"]), np.nan)
-        for name in self._columns:
-            self._columns[name] = np.asarray(columns.get(name, unknown)).tolist()
-
-    def __repr__(self):
-        return f"History(condition={self.condition}, coherence={self.coherence_wanted})"
+__all__ = ["Checkpoint", "EarlyStopping", "History", "Progress", "Step"]
 
 
 class Progress:
-    """A progress bar with the loss and the time left; silent where the output is not a terminal."""
+    """A progress bar with the loss and the time left; silent where the output is not a terminal.
 
-    def __init__(self, description="Learning", console=None):
+    Parameters
+    ----------
+    description : str
+        The words before the bar.
+    console : rich.console.Console, optional
+        Where to draw; standard error by default.
+    """
+
+    def __init__(self, description: str = "Learning", console: "Console | None" = None) -> None:
         self.description, self.console = description, console
-        self._bar = None
+        self._bar: Any = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Progress({self.description!r})"
 
-    def begin(self, total):
+    def begin(self, total: int) -> None:
+        """Draw an empty bar.
+
+        Parameters
+        ----------
+        total : int
+            The number of iterations to come.
+        """
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
@@ -132,16 +53,24 @@ class Progress:
         console = self.console or Console(stderr=True)
         if not (console.is_terminal or console.is_jupyter):
             return
-        columns = ["{task.description}", BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[loss]}")]
-        self._bar = Bar(*columns, TimeRemainingColumn(), console=console, transient=False)
+        loss = TextColumn("{task.fields[loss]}")
+        columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), loss, TimeRemainingColumn())
+        self._bar = Bar(*columns, console=console, transient=False)
         self._bar.start()
         self._task = self._bar.add_task(self.description, total=total, loss="")
 
-    def __call__(self, step):
+    def __call__(self, step: Step) -> None:
+        """Advance the bar.
+
+        Parameters
+        ----------
+        step : Step
+        """
         if self._bar is not None:
             self._bar.update(self._task, completed=step.iteration + 1, loss=f"loss {step.loss:.4g}")
 
-    def end(self):
+    def end(self) -> None:
+        """Leave the bar as it is."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
@@ -164,23 +93,47 @@ class EarlyStopping:
     _best: float = field(default=np.inf, init=False, repr=False, compare=False)
     _waited: int = field(default=0, init=False, repr=False, compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.patience < 1:
             raise ValueError(f"patience={self.patience}: wait for at least one iteration.")
         if not 0 <= self.min_decrease < 1:
-            raise ValueError(f"min_decrease={self.min_decrease}: a share of the loss lies in [0, 1).")
+            raise ValueError(f"min_decrease={self.min_decrease}: a fraction of the loss lies in [0, 1).")
 
-    def begin(self, total):
+    def begin(self, total: int) -> None:
+        """Forget an earlier run.
+
+        Parameters
+        ----------
+        total : int
+            The number of iterations to come; not used.
+        """
         self._best, self._waited = np.inf, 0
 
-    def resume(self, history):
+    def resume(self, history: History) -> None:
+        """Take the losses of the iterations before a checkpoint into account.
+
+        Parameters
+        ----------
+        history : History
+        """
         for loss in history.relative_loss:
-            self._judge(loss)
+            self._observe(loss)
 
-    def __call__(self, step):
-        return self._judge(step.relative_loss)
+    def __call__(self, step: Step) -> bool:
+        """Compare the loss with the best so far.
 
-    def _judge(self, loss):
+        Parameters
+        ----------
+        step : Step
+
+        Returns
+        -------
+        bool
+            Whether to stop.
+        """
+        return self._observe(step.relative_loss)
+
+    def _observe(self, loss: float) -> bool:
         if loss < (1 - self.min_decrease) * self._best:
             self._best, self._waited = loss, 0
         else:
@@ -190,21 +143,31 @@ class EarlyStopping:
 
 @dataclass
 class Checkpoint:
-    """Write the run to `path` every so many iterations, for ``learn_dictionary(..., resume=path)``.
+    """Write the run to a file every so many iterations, for ``learn_dictionary(..., resume=path)``.
 
     The file is written under another name and then renamed, so an interrupted write loses nothing.
     A resumed run gives the same bits as one that was never stopped.
+
+    Parameters
+    ----------
+    path : path
+        The file; it is replaced by every checkpoint.
+    every : int
+        The number of iterations from one checkpoint to the next.
     """
 
-    path: Any
+    path: str | os.PathLike[str]
     every: int = 1
 
-    def __post_init__(self):
-        if self.every != int(self.every) or self.every < 1:
-            raise ValueError(f"every={self.every}: a checkpoint is written every 1, 2, 3, ... iterations.")
+    def __post_init__(self) -> None:
+        require_count("every", self.every)
 
-    def __call__(self, step):
-        if (step.iteration + 1) % self.every == 0:
-            from manifold_dl.learning import storage
+    def __call__(self, step: Step) -> None:
+        """Write the file if it is time.
 
-            storage.save_checkpoint(step.snapshot(), self.path)
+        Parameters
+        ----------
+        step : Step
+        """
+        if (step.iteration + 1) % self.every == 0 and step.snapshot is not None:
+            save_checkpoint(step.snapshot(), self.path)

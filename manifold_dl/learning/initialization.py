@@ -1,6 +1,11 @@
-"""Where learning starts: the initial dictionary."""
+"""The initial dictionary: random signals, random directions, cosines, or one that the user gives.
+
+The learning loop and the estimator begin with `initial_dictionary`, brought onto the manifold of the update
+rule; `images` starts from its cosines.
+"""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +17,23 @@ from manifold_dl.updates.feasibility import has_unit_atoms, onto_manifold
 SAME = 1 - 1e-6
 
 
-def feasible_start(signals, n_atoms, init, rng, update):
+RandomLike = np.random.Generator | int | None
+
+
+def feasible_start(signals: np.ndarray, n_atoms: int, init: Any, rng: RandomLike, update: Any) -> np.ndarray:
     """The initial dictionary of an update rule: on its manifold, before anything is coded with it.
+
+    Parameters
+    ----------
+    signals : m×n array
+    n_atoms : int
+    init : "data", "random", "dct" or m×d array
+    rng : Generator or int, optional
+    update : DictionaryUpdate
+
+    Returns
+    -------
+    m×d array
 
     Examples
     --------
@@ -26,15 +46,27 @@ def feasible_start(signals, n_atoms, init, rng, update):
     return start_on_manifold(initial_dictionary(signals, n_atoms, init, rng), init, update)
 
 
-def start_on_manifold(D, init, update):
+def start_on_manifold(D: np.ndarray, init: Any, update: Any) -> np.ndarray:
     """The initial dictionary `D` made from `init`, brought onto the manifold of an update rule."""
     if not isinstance(init, str) and not has_unit_atoms(update, *D.shape):
         D = np.array(init, dtype=D.dtype)  # norms are the user's
     return onto_manifold(update, D)
 
 
-def initial_dictionary(signals, n_atoms, init, rng):
+def initial_dictionary(signals: np.ndarray, n_atoms: int, init: Any, rng: RandomLike) -> np.ndarray:
     """Unit atoms from "data", "random" or "dct", or a given m×d array.
+
+    Parameters
+    ----------
+    signals : m×n array
+    n_atoms : int
+    init : "data", "random", "dct" or m×d array
+    rng : Generator or int, optional
+
+    Returns
+    -------
+    m×d array
+        Of the dtype of the signals.
 
     Examples
     --------
@@ -59,7 +91,7 @@ def initial_dictionary(signals, n_atoms, init, rng):
     return (D / column_norms(D)).astype(signals.dtype)
 
 
-def _from_data(signals, n_atoms, rng):
+def _from_data(signals: np.ndarray, n_atoms: int, rng: np.random.Generator) -> np.ndarray:
     """Random signals, non-zero and distinct up to a factor; random directions where there are too few."""
     D, found = np.empty((len(signals), n_atoms)), 0
     for j in rng.permutation(signals.shape[1]):
@@ -78,7 +110,7 @@ def _from_data(signals, n_atoms, rng):
     return D
 
 
-def _cosines(m, n_atoms):
+def _cosines(m: int, n_atoms: int) -> np.ndarray:
     """An overcomplete cosine dictionary: separable where the atoms are square pictures."""
     side = math.isqrt(m)
     if side * side != m or side == 1:
@@ -90,7 +122,7 @@ def _cosines(m, n_atoms):
     return np.kron(line, line)[:, np.argsort(rank, kind="stable")[:n_atoms]]
 
 
-def _cosines_1d(m, n_atoms):
+def _cosines_1d(m: int, n_atoms: int) -> np.ndarray:
     D = np.cos(np.outer(np.arange(m) + 0.5, np.arange(n_atoms)) * np.pi / n_atoms)
     if m > 2:  # with two entries all atoms but the first would become ±(1, −1)
         D[:, 1:] -= D[:, 1:].mean(axis=0)

@@ -3,38 +3,45 @@
 It checks its arguments and keeps the best of several runs; a run, Algorithm 1 of the paper, is in `loop.py`.
 """
 
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace as replace_fields
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_matrix
+from manifold_dl._validation import as_matrix, require_count
+from manifold_dl.coders import SparseCoder
 from manifold_dl.components import by_name
 from manifold_dl.components.settings import run_settings
 from manifold_dl.engines.units import unit_exponent
 from manifold_dl.learning.loop import LearningRun, Settings
+from manifold_dl.learning.protocols import Callback, ReplacementPolicy
 from manifold_dl.learning.replacement import ReplaceAtoms
-from manifold_dl.learning.result import Reason, squared_error
+from manifold_dl.learning.result import Reason, Result
+from manifold_dl.learning.signal_sums import squared_error
+from manifold_dl.updates.protocol import DictionaryUpdate
 from manifold_dl.updates.simco import SimCO
 
 
 def learn_dictionary(
-    signals,
-    n_atoms,
+    signals: Any,
+    n_atoms: int,
     *,
-    coder,
-    update=None,
-    max_iter=50,
-    init="data",
-    tol=1e-6,
-    rng=None,
-    callbacks=(),
-    threads=None,
-    replace=ReplaceAtoms(),  # noqa: B008 - frozen, so one for all is as good as one each
-    restarts=1,
-    resume=None,
-):
+    coder: SparseCoder | str,
+    update: DictionaryUpdate | str | None = None,
+    max_iter: int = 50,
+    init: Any = "data",
+    tol: float = 1e-6,
+    rng: np.random.Generator | int | None = None,
+    callbacks: Sequence[Callback] = (),
+    threads: int | None = None,
+    replace: ReplacementPolicy | None = ReplaceAtoms(),  # noqa: B008 - frozen: one for all calls
+    restarts: int = 1,
+    resume: str | os.PathLike[str] | None = None,
+) -> Result:
     """Learn a dictionary: sparse coding and dictionary update in turn.
 
     Parameters
@@ -42,21 +49,21 @@ def learn_dictionary(
     signals : m×n array
         Y, a signal in every column.
     n_atoms : int
-        d.
+        d, the number of atoms.
     coder : SparseCoder
         For example ``OMP(sparsity=5)``. Or its name, ``"focuss"``, if it can be made without arguments.
     update : DictionaryUpdate, optional
-        Or its name: ``"ksvd"``.
-        By default `SimCO()`, with a ridge for the first three fifths of the iterations
-        (`annealing.TwoStep`).
+        Or its name: ``"ksvd"``. By default `SimCO()`, with a ridge for the first three fifths of the
+        iterations (`updates.ridge.TwoStep`).
     max_iter : int
         Outer iterations.
     init : "data", "random", "dct" or m×d array
         Random distinct signals, random directions, an overcomplete cosine dictionary, or your own.
     tol : float
-        Stop when the loss has changed by less than this share in each of three iterations, once the
+        Stop when the loss has changed by less than this fraction in each of three iterations, once the
         update's ridge has reached its last value. 0 runs all iterations.
     rng : Generator or int, optional
+        A seed makes the result reproducible.
     callbacks : sequence of Callback
         Called with every `Step`; returning True stops.
     threads : int, optional
@@ -71,13 +78,14 @@ def learn_dictionary(
     Returns
     -------
     Result
+        Dictionary, codes, history and the reason why the learning ended.
 
     Raises
     ------
     ComponentError
-        If one of the parts fails, or returns what cannot be right. It names the part, and its attribute
-        `partial` is a `Result` with the best dictionary until then. Refusals of our own parts (`ValueError`,
-        `TypeError`) in the course of a run have this attribute, too.
+        If one of the components fails, or returns what cannot be right. It names the component, and its
+        attribute `partial` is a `Result` with the best dictionary until then. A `ValueError` or `TypeError`
+        that a component of this package raises in the course of a run has this attribute, too.
 
     Examples
     --------
@@ -91,15 +99,12 @@ def learn_dictionary(
     True
     """
     Y = np.asfortranarray(as_matrix(signals, "signals"))  # once: kernels read every signal in one piece
-    _require_count("n_atoms", n_atoms)
-    _require_count("max_iter", max_iter)
-    if not isinstance(tol, Real) or not (np.isfinite(tol) and tol >= 0):
-        raise ValueError(f"tol={tol}: a share of the loss, finite and not negative.")
+    _require_numbers(n_atoms, max_iter, tol)
     callbacks = _as_list(callbacks)
     coder = by_name.component("coders", coder, "coder")
     update = SimCO() if update is None else by_name.component("updates", update, "update")
-    _require_parts(coder, update, replace, callbacks)
-    _require_count("restarts", restarts)
+    _require_components(coder, update, replace, callbacks)
+    require_count("restarts", restarts)
     if restarts > 1 and resume is not None:
         raise ValueError(f"restarts={restarts}: a checkpoint holds one run; resume it with restarts=1.")
     generator = np.random.default_rng(rng)
@@ -115,45 +120,58 @@ def learn_dictionary(
         replace=replace,
         restarts=restarts,
     )
-    settings = Settings(coder, update, max_iter, init, tol, callbacks, threads, replace, record)
-    return _best_run(Y, n_atoms, settings, generator, restarts, resume)
+    settings = Settings(
+        coder=coder,
+        update=update,
+        max_iter=max_iter,
+        init=init,
+        tol=tol,
+        callbacks=callbacks,
+        threads=threads,
+        replace=replace,
+        record=record,
+    )
+    return _best_of(partial(LearningRun, Y, n_atoms, settings, generator, resume), restarts, Y)
 
 
-def _best_run(signals, n_atoms, settings, rng, restarts, resume):
-    """The best of so many runs. What they are compared by is the error of what they return."""
+def _best_of(make_run: Callable[[], LearningRun], restarts: int, signals: np.ndarray) -> Result:
+    """The result with the smallest error of so many runs."""
     best, error_of = None, partial(_error_of, signals)
     for number in range(restarts):
         try:
-            result = LearningRun(signals, n_atoms, settings, rng, resume).learn()
+            result = make_run().learn()
         except Exception as error:
             if best is not None:
                 found = getattr(error, "partial", None)
                 found = best if found is None else min(best, found, key=error_of)
-                error.partial = replace_fields(found, reason=Reason.FAILED)
+                error.partial = replace_fields(found, reason=Reason.FAILED)  # type: ignore[attr-defined]
                 error.add_note(f"It happened in run {number + 1} of {restarts}.")
             raise
         best = result if best is None else min(best, result, key=error_of)
         if result.reason is Reason.INTERRUPTED:
             return replace_fields(best, reason=Reason.INTERRUPTED)
+    assert best is not None  # restarts ≥ 1
     return best
 
 
-def _error_of(signals, result):
+def _error_of(signals: np.ndarray, result: Result) -> float:
     return squared_error(signals, result.dictionary, result.codes, unit_exponent(signals))
 
 
-def _require_count(name, value):
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}={value!r}: give a whole number of at least 1.")
+def _require_numbers(n_atoms: int, max_iter: int, tol: float) -> None:
+    require_count("n_atoms", n_atoms)
+    require_count("max_iter", max_iter)
+    if not isinstance(tol, Real) or not (np.isfinite(tol) and tol >= 0):
+        raise ValueError(f"tol={tol}: a fraction of the loss, finite and not negative.")
 
 
-def _as_list(callbacks):
+def _as_list(callbacks: Sequence[Callback]) -> list[Callback]:
     if callable(callbacks):
         raise TypeError(f"callbacks={callbacks!r}: pass a list of them, if only of one.")
     return list(callbacks)
 
 
-def _require_parts(coder, update, replace, callbacks):
+def _require_components(coder: Any, update: Any, replace: Any, callbacks: list[Any]) -> None:
     """Refuse what cannot work before an hour of learning is lost: a class, say, in place of an object."""
     if isinstance(coder, type) or not hasattr(coder, "encode"):
         raise TypeError(f"coder={coder!r}: pass an object with a method encode, such as OMP(sparsity=5).")

@@ -1,29 +1,29 @@
-"""Learning from a stream: one update stage for every batch, and a rule for what to forget.
+"""Learning from a stream: one update stage for every batch, and a rule for how fast to forget.
 
-A stage on one batch alone would fit the dictionary to that batch. So every atom goes only part of the way
-from where it is to where the stage puts it: as far as the batch's share in all that is known about the atom.
-`estimator.py` calls this for `partial_fit`.
+A stage on one batch alone would fit the dictionary to that batch. So every atom moves only a fraction of the
+way from where it is to where the stage puts it: the fraction that the batch has in all the energy of the
+codes on this atom so far. `estimator.py` calls `online_step` for `partial_fit`.
 """
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.components.errors import ComponentError
-from manifold_dl.engines.sources import as_signals
-from manifold_dl.engines.units import code_energies, divide, times_square
-from manifold_dl.learning.callbacks import Step
-from manifold_dl.learning.outcomes import run_update
-from manifold_dl.learning.result import squared_error
+from manifold_dl.engines.units import divide, times_square
+from manifold_dl.learning.adapters import UpdateAdapter
+from manifold_dl.learning.history import Step
+from manifold_dl.learning.signal_sums import LossScale, code_energies, squared_error
 from manifold_dl.manifolds import feasible_set
-from manifold_dl.problem.objective import tally
+from manifold_dl.problem.objective import Counts, tally
 from manifold_dl.updates.feasibility import feasible_sets
-from manifold_dl.updates.simco import SimCO, begin
+from manifold_dl.updates.simco import SimCO
 
 # Measured on streams of 20,000 signals (m = 16, d = 32, S = 4) in batches of 30, 100 and 500: with ρ = 0, 2,
-# 10 and 30 the share of atoms found is 0.2, 0.7, 0.9 and 0.97 on average, but with 30, small batches and a
+# 10 and 30 the fraction of atoms found is 0.2, 0.7, 0.9 and 0.97 on average, but with 30, small batches and a
 # ridge hardly any in the first quarter of the stream. Without a memory, nothing is found in batches of 30.
 FORGETTING = 10
 
@@ -34,48 +34,48 @@ SCHEDULED_BATCHES = 50
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What a dictionary is based on.
+class OnlineState:
+    """What a dictionary learned from a stream is based on.
 
     Attributes
     ----------
     energy : array of length d
         E_i, the sum of the squared codes of every atom, with those of long ago counted less.
-    exponent : int
-        The energies are in units of 4^exponent: 0, unless the signals are so large or small that their
-        squares are no numbers of double precision.
     seen : int
         N, how many signals have been seen.
     memory : dict
         What the update's line searcher remembers for the next stage, step lengths by name; at first nothing.
+    exponent : int
+        The energies are in units of 4^exponent: 0, unless the signals are so large or small that their
+        squares are no numbers of double precision.
     """
 
     energy: np.ndarray
     seen: int = 0
-    memory: dict = field(default_factory=dict)
+    memory: dict[str, float | None] = field(default_factory=dict)
     exponent: int = 0
 
 
-def absorb(
-    signals,
-    dictionary,
-    evidence,
-    coder,
-    update,
+def online_step(
+    signals: np.ndarray,
+    dictionary: np.ndarray,
+    state: OnlineState,
+    coder: Any,
+    update: Any,
     *,
-    iteration=0,
-    max_iter=SCHEDULED_BATCHES,
-    rng=None,
-):
-    """One batch: code it, run one update stage on it, and go there by the share that the batch has.
+    iteration: int = 0,
+    max_iter: int = SCHEDULED_BATCHES,
+    rng: np.random.Generator | int | None = None,
+) -> tuple[np.ndarray, OnlineState, Step]:
+    """One batch: code it, run one update stage on it, and move a fraction of the way to the result.
 
     Parameters
     ----------
     signals : m×b array
         The batch.
     dictionary : m×d array with unit columns
-    evidence : Evidence
-        What the dictionary is based on so far; ``Evidence(np.zeros(d))`` for nothing.
+    state : OnlineState
+        What the dictionary is based on so far; ``OnlineState(np.zeros(d))`` for nothing.
     coder, update
         As for `learn_dictionary`.
     iteration : int
@@ -87,7 +87,7 @@ def absorb(
 
     Returns
     -------
-    dictionary, evidence, step
+    dictionary, state, step
         The `Step` holds the batch's codes and loss with the dictionary as it was before: a fair test, since
         the dictionary had not seen these signals.
 
@@ -97,9 +97,9 @@ def absorb(
 
         E_i ← (N/(N+b))^ρ E_i + Σ_batch x_i²,     ρ = 10,
 
-    and atom i moves along the great circle to its new place by the share Σ_batch x_i² / E_i of the way (all
-    of it where E_i = 0; `between` says what happens on manifolds where atoms do not move one by one). The
-    weight of an old signal is thus (N then / N now)^ρ: about the newest 1/(ρ+1) of the stream counts,
+    and atom i moves along the great circle to its new place by the fraction Σ_batch x_i² / E_i of the way
+    (all of it where E_i = 0; `between` says what happens on manifolds where atoms do not move one by one).
+    The weight of an old signal is thus (N then / N now)^ρ: about the newest 1/(ρ+1) of the stream counts,
     however it is cut into batches. The window grows with the stream, so the steps shrink like 1/N and the
     dictionary settles; an atom that a batch does not use does not move. No atom is ever replaced.
 
@@ -107,56 +107,45 @@ def absorb(
     --------
     >>> from manifold_dl import OMP, SimCO, datasets, metrics
     >>> D_true, _, Y = datasets.synthetic(8, 10, 4000, sparsity=2, rng=0)
-    >>> D, evidence = Y[:, :10] / np.linalg.norm(Y[:, :10], axis=0), Evidence(np.zeros(10))
+    >>> D, state = Y[:, :10] / np.linalg.norm(Y[:, :10], axis=0), OnlineState(np.zeros(10))
     >>> for i in range(40):
     ...     batch = Y[:, 100 * i : 100 * (i + 1)]
-    ...     D, evidence, step = absorb(batch, D, evidence, OMP(sparsity=2), SimCO(mu=0.1), iteration=i)
+    ...     D, state, step = online_step(batch, D, state, OMP(sparsity=2), SimCO(mu=0.1), iteration=i)
     >>> metrics.recovery(D, D_true) > 0.9
     True
     """
     _sets(update, dictionary)  # refuses before there is anything to lose
-    start, n = time.perf_counter(), signals.shape[1]
-    run = begin(update, max_iter, evidence.memory)
+    start, rule = time.perf_counter(), UpdateAdapter(update, max_iter, state.memory)
     try:
         with tally() as counts:
             codes = run_coder(coder, signals, dictionary)
-            goal, moved_codes = run_update(
-                update, run, signals, dictionary, codes, iteration=iteration, rng=rng
-            )
+            goal, moved_codes = rule(signals, dictionary, codes, iteration, rng)
     except ComponentError as error:
         error.iteration = iteration
         raise
-    _, signal_energy, exponent = as_signals(signals)
-    error = squared_error(signals, dictionary, codes, exponent)
-    step = Step(
-        iteration,
-        dictionary,
-        codes,
-        loss=times_square(error / n, exponent),
-        objective=times_square(error, exponent),
-        seconds=time.perf_counter() - start,
-        counts=counts,
-        replaced=np.zeros(0, np.intp),
-        relative_loss=error / signal_energy if signal_energy > 0 else 0.0,
-    )
-    kept = (evidence.seen / (evidence.seen + n)) ** FORGETTING
-    new, unit = code_energies(moved_codes, exponent), exponent
-    if evidence.energy.any():  # the units of the larger ones serve both
-        unit = max(exponent, evidence.exponent)
-        new = divide(new, 2 * (unit - exponent))
-    energy = kept * divide(evidence.energy, 2 * (unit - evidence.exponent)) + new
-    # An atom without any evidence has nothing to lose: it goes where the stage puts it.
-    share = np.divide(new, energy, out=np.ones_like(energy), where=energy > 0)
-    evidence = Evidence(energy, evidence.seen + n, getattr(run, "memory", {}), unit)
-    return between(update, dictionary, goal, share), evidence, step
+    scale = LossScale.of(signals)
+    error = squared_error(signals, dictionary, codes, scale.exponent)
+    step = _step(iteration, dictionary, codes, error, scale, counts, time.perf_counter() - start)
+    state, fraction = _advanced(state, moved_codes, scale, rule.memory)
+    return between(update, dictionary, goal, fraction), state, step
 
 
-def between(update, start, goal, share):
-    """The dictionary on the update's manifold that is a share of the way from one on it to another one.
+def between(update: Any, start: np.ndarray, goal: np.ndarray, fraction: np.ndarray) -> np.ndarray:
+    """The dictionary on the update's manifold that is a fraction of the way from one on it to another one.
 
-    Unit atoms go along great circles, each by its own share. Where norms are not fixed, or the manifold ties
-    atoms to each other, a set of atoms goes straight, those tied together by their mean share, and is brought
-    onto the manifold again.
+    Unit atoms move along great circles, each by its own fraction. Where norms are not fixed, or the manifold
+    couples atoms to each other, a set of atoms moves along a straight line, coupled ones by their mean
+    fraction, and is brought onto the manifold again.
+
+    Parameters
+    ----------
+    update : DictionaryUpdate
+    start, goal : m×d arrays
+    fraction : array of length d
+
+    Returns
+    -------
+    m×d array
 
     Examples
     --------
@@ -169,12 +158,12 @@ def between(update, start, goal, share):
     """
     sets = _sets(update, start)
     if sets is None:
-        return towards(start, goal, share)
+        return geodesic_interpolate(start, goal, fraction)
     moved = start.copy()
     for I in sets:
-        feasible, own = feasible_set(update.manifold, len(start), len(I)), share[I]
+        feasible, own = feasible_set(update.manifold, len(start), len(I)), fraction[I]
         if feasible.unit_atoms and feasible.separate_atoms:
-            on_the_way = towards(start[:, I], goal[:, I], own)
+            on_the_way = geodesic_interpolate(start[:, I], goal[:, I], own)
         else:
             own = own if feasible.separate_atoms else np.mean(own)
             on_the_way = (start[:, I] + own * (goal[:, I] - start[:, I])).astype(start.dtype)
@@ -182,7 +171,74 @@ def between(update, start, goal, share):
     return moved
 
 
-def _sets(update, dictionary):
+def geodesic_interpolate(start: np.ndarray, goal: np.ndarray, fraction: np.ndarray | float) -> np.ndarray:
+    """From unit columns to unit columns along great circles, each by its fraction of the angle.
+
+    Parameters
+    ----------
+    start, goal : m×k arrays with unit columns
+    fraction : float or array of length k
+
+    Returns
+    -------
+    m×k array
+        Columns whose angle is zero keep their bits.
+
+    Examples
+    --------
+    >>> print(geodesic_interpolate(np.eye(2)[:, :1], np.eye(2)[:, 1:], 0.5).round(3).ravel())
+    [0.707 0.707]
+    """
+    D, G = start.astype(float), goal.astype(float)
+    cosine = np.einsum("mk,mk->k", D, G)
+    U = G - D * cosine
+    sine = np.linalg.norm(U, axis=0)
+    U = np.divide(U, sine, out=np.zeros_like(U), where=sine > 0)
+    angle = fraction * np.arctan2(sine, cosine)
+    moved = D * np.cos(angle) + U * np.sin(angle)
+    moved /= np.linalg.norm(moved, axis=0)
+    return np.where(angle > 0, moved, D).astype(start.dtype)
+
+
+def _step(
+    iteration: int,
+    dictionary: np.ndarray,
+    codes: Any,
+    error: float,
+    scale: LossScale,
+    counts: Counts,
+    seconds: float,
+) -> Step:
+    return Step(
+        iteration,
+        dictionary,
+        codes,
+        loss=scale.per_signal(error),
+        objective=times_square(error, scale.exponent),
+        seconds=seconds,
+        counts=counts,
+        replaced=np.zeros(0, np.intp),
+        relative_loss=scale.relative(error),
+    )
+
+
+def _advanced(
+    state: OnlineState, codes: Any, scale: LossScale, memory: dict[str, float | None]
+) -> tuple[OnlineState, np.ndarray]:
+    """The state after a batch with these codes, and the batch's fraction in the energy of every atom."""
+    seen = state.seen + scale.n_signals
+    kept = (state.seen / seen) ** FORGETTING
+    new, unit = code_energies(codes, scale.exponent), scale.exponent
+    if state.energy.any():  # the units of the larger ones serve both
+        unit = max(scale.exponent, state.exponent)
+        new = divide(new, 2 * (unit - scale.exponent))
+    energy = kept * divide(state.energy, 2 * (unit - state.exponent)) + new
+    # An atom that no signal has used yet has nothing to lose: it goes where the stage puts it.
+    fraction = np.divide(new, energy, out=np.ones_like(energy), where=energy > 0)
+    return OnlineState(energy, seen, memory, unit), fraction
+
+
+def _sets(update: Any, dictionary: np.ndarray) -> list[np.ndarray] | None:
     """The sets of atoms that move on the update's manifold; None if it has no manifold."""
     sets = feasible_sets(update, *dictionary.shape)
     if sets is None and isinstance(update, SimCO):
@@ -192,22 +248,3 @@ def _sets(update, dictionary):
             "batch would leave the manifold. Use schedule=AllAtoms() or a list of the sets."
         )
     return sets
-
-
-def towards(start, goal, share):
-    """From unit columns to unit columns along great circles, each by its share of the way.
-
-    Examples
-    --------
-    >>> print(towards(np.eye(2)[:, :1], np.eye(2)[:, 1:], 0.5).round(3).ravel())
-    [0.707 0.707]
-    """
-    D, G = start.astype(float), goal.astype(float)
-    cosine = np.einsum("mk,mk->k", D, G)
-    U = G - D * cosine
-    sine = np.linalg.norm(U, axis=0)
-    U = np.divide(U, sine, out=np.zeros_like(U), where=sine > 0)
-    angle = share * np.arctan2(sine, cosine)
-    moved = D * np.cos(angle) + U * np.sin(angle)
-    moved /= np.linalg.norm(moved, axis=0)
-    return np.where(angle > 0, moved, D).astype(start.dtype)  # who stays does so to the last bit

@@ -1,8 +1,8 @@
-"""What update rules, replacement policies and callbacks return, looked at before it is believed.
+"""What update rules, replacement policies and callbacks return, checked before it is used.
 
-The learning loop and `streaming.py` call the parts through these functions. A part that fails, or returns
-what cannot be right, is named by a `ComponentError`. What the parts of this package return is known by their
-tests, so that only a user's part is looked at.
+`adapters.py` and the learning loop call the components through these functions. A component that fails, or
+returns what cannot be right, is named by a `ComponentError`. What the components of this package return is
+checked by their tests, so only those of the user are checked here.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ def run_update(
     codes: Any,
     *,
     iteration: int,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int | None,
 ) -> Pair:
     """One stage of an update rule, at work as `run` (see `updates.begin`): the new dictionary and codes.
 

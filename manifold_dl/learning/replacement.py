@@ -1,26 +1,20 @@
-"""What to do with atoms that nobody uses, or that two columns share.
+"""What to do with atoms that no signal uses, or that occur twice.
 
 An update stage never replaces an atom: that would break its monotone descent. The learning loop applies
-a policy between outer iterations, and records what it did. `ReplaceAtoms` is the usual one; any callable
-with its signature will do.
+a policy (`protocols.ReplacementPolicy`) between outer iterations, and records what it did. `ReplaceAtoms` is
+the usual one; any callable with its signature will do.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
 from manifold_dl._validation import as_dictionary, as_matrix
 from manifold_dl.engines.units import divide
-from manifold_dl.kernels import reduced as kernels
-from manifold_dl.problem.support import as_support
-
-
-class ReplacementPolicy(Protocol):
-    """Anything that is called with signals, dictionary and codes and says which atoms it changed."""
-
-    def __call__(self, signals, dictionary, codes):
-        """(m×n, m×d, sparse d×n) → (dictionary, indices of the replaced atoms)."""
+from manifold_dl.learning.signal_sums import CodedBlock, coded_blocks, residual
+from manifold_dl.problem.support import Support, as_support
 
 
 @dataclass(frozen=True)
@@ -37,7 +31,7 @@ class ReplaceAtoms:
 
     Notes
     -----
-    The worst represented signals are those with the largest share ‖y − Dx‖²/‖y‖² left over, ties in
+    The worst represented signals are those with the largest fraction ‖y − Dx‖²/‖y‖² left over, ties in
     favour of the lower index; each is used once, and none that resembles an atom already there. Where
     every signal is represented exactly, nothing is replaced.
 
@@ -53,39 +47,54 @@ class ReplaceAtoms:
     coherence: float = 0.99
     min_users: int = 4
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0 < self.coherence <= 1:
             raise ValueError(f"coherence={self.coherence}: the bound on |⟨dᵢ, dⱼ⟩| lies in (0, 1].")
         if self.min_users < 0:
             raise ValueError(f"min_users={self.min_users}: a number of signals is not negative.")
 
-    def __call__(self, signals, dictionary, codes):
+    def __call__(
+        self, signals: np.ndarray, dictionary: np.ndarray, codes: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Replace useless atoms.
+
+        Parameters
+        ----------
+        signals, dictionary, codes : m×n, m×d and sparse d×n arrays
+
+        Returns
+        -------
+        dictionary, replaced
+            The new dictionary, and the indices of the atoms that were replaced.
+        """
         Y = as_matrix(signals, "signals")
         D = as_dictionary(dictionary, n_rows=len(Y)).astype(Y.dtype)
         support = as_support(codes, Y.shape[1], D.shape[1])
-        bad = self._bad_atoms(D, support)
-        if len(bad) == 0:
-            return D, bad
-        return self._fill(D, bad, *_worst_represented(Y, D, support))
+        useless = self._useless_atoms(D, support)
+        if len(useless) == 0:
+            return D, useless
+        return self._fill(D, useless, worst_represented(Y, D, support, count=2 * len(useless)))
 
-    def _bad_atoms(self, D, support):
+    def _useless_atoms(self, D: np.ndarray, support: Support) -> np.ndarray:
         nonzero = support.indices if support.values is None else support.indices[support.values != 0]
         users = np.bincount(nonzero, minlength=D.shape[1])
-        bad = users < self.min_users
+        useless = users < self.min_users
         unit = D / np.linalg.norm(D, axis=0)
         close = np.triu(np.abs(unit.T @ unit) > self.coherence, k=1)
         for i, j in np.argwhere(close):
-            if not (bad[i] or bad[j]):
-                bad[j if users[j] <= users[i] else i] = True
-        return np.flatnonzero(bad)
+            if not (useless[i] or useless[j]):
+                useless[j if users[j] <= users[i] else i] = True
+        return np.flatnonzero(useless)
 
-    def _fill(self, D, bad, candidates, order):
+    def _fill(
+        self, D: np.ndarray, useless: np.ndarray, candidates: Iterator[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
         D, kept = D.copy(), np.ones(D.shape[1], dtype=bool)
-        kept[bad] = False
-        replaced, queue = [], iter(order)
-        for i in bad:
-            for j in queue:
-                atom = candidates[:, j] / np.linalg.norm(candidates[:, j])
+        kept[useless] = False
+        replaced = []
+        for i in useless:
+            for signal in candidates:
+                atom = signal / np.linalg.norm(signal)
                 if np.abs(atom @ D[:, kept]).max(initial=0.0) <= self.coherence:
                     D[:, i], kept[i] = atom, True
                     replaced.append(i)
@@ -93,19 +102,81 @@ class ReplaceAtoms:
         return D, np.array(replaced, dtype=np.intp)
 
 
-def _worst_represented(Y, D, support):
-    """The signals, and their order by the share of energy that D X leaves over; exact fits left out."""
-    # In double precision, each signal in a unit of its own, so that no square vanishes or overflows.
-    exponents = np.frexp(np.abs(Y).max(axis=0))[1]
-    Y, values = divide(Y.astype(float), exponents), np.zeros(len(support.indices))
-    if support.values is not None:
-        values = divide(support.values.astype(float), np.repeat(exponents, np.diff(support.indptr)))
-    rest = np.array(Y.T, order="C")
-    kernels.accumulate(rest, support.indptr, support.indices, -values, np.ascontiguousarray(D.T, dtype=float))
-    energy = np.einsum("mn,mn->n", Y, Y)
-    left = np.einsum("nm,nm->n", rest, rest)
-    share = np.divide(left, energy, out=np.zeros_like(left), where=energy > 0)
-    order = np.argsort(-share, kind="stable")
+@dataclass(frozen=True)
+class WorstSignals:
+    """Some signals of which the largest fraction of their energy is left over, the worst first.
+
+    Attributes
+    ----------
+    fractions : array
+        ‖y − Dx‖²/‖y‖², descending.
+    numbers : array of int
+        Which signals they are; of equal fractions the lower number comes first.
+    rows : array
+        The signals, each in a unit of its own.
+    count : int
+        How many are kept when two blocks are merged.
+    """
+
+    fractions: np.ndarray
+    numbers: np.ndarray
+    rows: np.ndarray
+    count: int
+
+    def __add__(self, other: "WorstSignals") -> "WorstSignals":
+        """The worst of both."""
+        fractions = np.concatenate([self.fractions, other.fractions])
+        numbers = np.concatenate([self.numbers, other.numbers])
+        order = np.lexsort((numbers, -fractions))[: self.count]
+        rows = np.concatenate([self.rows, other.rows])
+        return WorstSignals(fractions[order], numbers[order], rows[order], self.count)
+
+
+def worst_represented(Y: np.ndarray, D: np.ndarray, support: Any, count: int) -> Iterator[np.ndarray]:
+    """The signals by the fraction of their energy that D X leaves over, the worst first.
+
+    Signals that are represented exactly are left out. The next `count` signals are selected when they are
+    needed, so that no list of all signals is made.
+    """
     # Coders solve normal equations, so of an exact fit about half the digits of the residual are left over:
     # ‖y − Dx‖ ≤ √ε ‖y‖ is no reason to call a signal badly represented.
-    return Y, order[share[order] > np.finfo(D.dtype).eps]
+    exact = float(np.finfo(D.dtype).eps)
+    blocks, atoms = coded_blocks(Y, support, D.shape[1]), np.ascontiguousarray(D.T, dtype=float)
+    states = [block_fractions_left(block, atoms)[1] for block in blocks]
+    after = (np.inf, -1)
+    while True:
+        found = None
+        for block, fractions in zip(blocks, states, strict=True):
+            partial, _ = block_worst(block, fractions, exact, after, count)
+            found = partial if found is None else found + partial
+        if found is None or len(found.numbers) == 0:
+            return
+        yield from found.rows
+        after = (float(found.fractions[-1]), int(found.numbers[-1]))
+
+
+def block_fractions_left(block: CodedBlock, atoms: np.ndarray) -> tuple[None, np.ndarray]:
+    """‖y − Dx‖²/‖y‖² of every signal of a block, 0 for signals of zero; it stays beside the block."""
+    rows, exponents = _in_own_units(block.rows)
+    values = divide(block.values.astype(float), np.repeat(exponents, np.diff(block.indptr)))
+    rest = residual(rows, block, values, atoms)
+    energy, left = np.einsum("nm,nm->n", rows, rows), np.einsum("nm,nm->n", rest, rest)
+    return None, np.divide(left, energy, out=np.zeros_like(left), where=energy > 0)
+
+
+def block_worst(
+    block: CodedBlock, fractions: np.ndarray, exact: float, after: tuple[float, int], count: int
+) -> tuple[WorstSignals, None]:
+    """The `count` worst signals of a block that come after the one with this fraction and number."""
+    numbers = block.first + np.arange(len(fractions))
+    is_next = (fractions < after[0]) | ((fractions == after[0]) & (numbers > after[1]))
+    chosen = np.flatnonzero(is_next & (fractions > exact))
+    chosen = chosen[np.argsort(-fractions[chosen], kind="stable")[:count]]
+    rows, _ = _in_own_units(block.rows[chosen])
+    return WorstSignals(fractions[chosen], numbers[chosen], rows, count), None
+
+
+def _in_own_units(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The signals in double precision, divided by powers of two so that no square vanishes or overflows."""
+    exponents = np.frexp(np.abs(rows).max(axis=1))[1]
+    return divide(rows.astype(float, order="C"), exponents[:, None]), exponents

@@ -1,19 +1,21 @@
-"""What learning returns, and why it ended."""
+"""What learning returns, and why it ended.
+
+`learn_dictionary` returns a `Result`; `storage.py` writes one to a file and reads it again.
+"""
 
 import enum
 import math
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from manifold_dl.components.settings import restore
-from manifold_dl.engines.threads import split
-from manifold_dl.engines.units import as_units, divide
-from manifold_dl.kernels import reduced as kernels
-from manifold_dl.learning.callbacks import History
-from manifold_dl.problem.support import as_support
+from manifold_dl.learning.history import History
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Reason(enum.Enum):
@@ -25,7 +27,7 @@ class Reason(enum.Enum):
     INTERRUPTED = "It was interrupted; this is the best dictionary until then."
     FAILED = "A part of the run failed; this is the best dictionary until then."
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.value
 
 
@@ -38,15 +40,18 @@ class Result:
     dictionary : m×d array
         The columns are unit atoms, unless the update's manifold leaves their norms free, as `Euclidean` does
         and Pymanopt's ``Sphere``, on which the whole matrix has norm 1: printing the result tells.
-    codes : sparse d×n array, the coder's codes for that dictionary
+    codes : sparse d×n array
+        The coder's codes for that dictionary.
     history : History
+        Loss, objective, time and evaluations of every iteration.
     reason : Reason
+        Why the learning ended.
     explained : float
         The fraction of the signals' energy that this dictionary with these codes represents,
-        1 − ‖Y − DX‖²/‖Y‖². NaN where nobody computed it.
+        1 − ‖Y − DX‖²/‖Y‖². NaN where it was not computed.
     settings : dict
         The arguments of the run, its seed and the versions of the packages, as JSON (`settings.describe`).
-        Empty where nobody recorded them.
+        Empty where they were not recorded.
     """
 
     dictionary: np.ndarray
@@ -58,6 +63,14 @@ class Result:
 
     def component(self, name: str) -> Any:
         """The coder or the update rule that the dictionary was learned with, made anew from `settings`.
+
+        Parameters
+        ----------
+        name : "coder" or "update"
+
+        Returns
+        -------
+        SparseCoder or DictionaryUpdate
 
         Raises
         ------
@@ -73,16 +86,17 @@ class Result:
         """
         kinds = {"coder": "coders", "update": "updates"}
         if name not in kinds:
-            raise ValueError(f"name={name!r}: a result knows its {' and its '.join(kinds)}.")
+            raise ValueError(f"name={name!r}: a result stores its {' and its '.join(kinds)}.")
         if name not in self.settings:
             raise ValueError(f"it is not stored with which {name} this dictionary was learned.")
         return restore(self.settings[name], kinds[name])
 
     @property
-    def n_iter(self):
+    def n_iter(self) -> int:
+        """The number of outer iterations."""
         return len(self.history)
 
-    def __str__(self):
+    def __str__(self) -> str:
         (m, d), n = self.dictionary.shape, self.codes.shape[1]
         lines = [
             f"{d} atoms of length {m} learned from {n} signals in {self.n_iter} iterations. {self.reason}"
@@ -102,25 +116,25 @@ class Result:
 
     __repr__ = __str__
 
-    def plot(self, ax=None):
-        """Draw the loss against the iterations."""
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the loss against the iterations.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
         from manifold_dl.plotting import plot_convergence
 
         return plot_convergence(self.history, ax=ax)
 
 
-def squared_error(signals: np.ndarray, dictionary: np.ndarray, codes: Any, exponent: int = 0) -> float:
-    """‖Y − DX‖², from the residual, in units of 4^exponent (`units.unit_exponent` tells which are safe)."""
-    support = as_support(codes, signals.shape[1], dictionary.shape[1])
-    rest = np.array(divide(signals.T, exponent), order="C")
-    values = as_units(support.values.astype(rest.dtype), exponent)
-    atoms = np.ascontiguousarray(dictionary.T)
-    kernels.accumulate(rest, support.indptr, support.indices, -values, atoms)
-    return float(np.einsum("nm,nm->", rest, rest, dtype=float))
-
-
 def never_improved(history: History) -> str:
-    """A sentence if sets of atoms were handed to an optimizer and not one of them became better; else "".
+    """A sentence if an optimizer was given sets of atoms and improved none of them; else "".
 
     Examples
     --------
@@ -144,28 +158,3 @@ def warn_if_refused(history: History) -> None:
     sentence = never_improved(history)
     if sentence and np.nansum(history.refused) > 0:
         warnings.warn(sentence, RuntimeWarning, stacklevel=2)
-
-
-def explained_fraction(signals: np.ndarray, dictionary: np.ndarray, codes: Any) -> float:
-    """1 − ‖Y − DX‖²/‖Y‖², from the residual and in double precision; 1 for signals of zero.
-
-    Examples
-    --------
-    >>> Y, X = np.array([[3.0, 0.0], [0.0, 1.0]]), np.array([[3.0, 0.0], [0.0, 0.0]])
-    >>> explained_fraction(Y, np.eye(2), X)
-    0.9
-    """
-    support = as_support(codes, signals.shape[1], dictionary.shape[1])
-    largest = max(float(signals.max()), -float(signals.min()))
-    if largest == 0:
-        return 1.0
-    unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)  # a power of two: no square vanishes or overflows
-    atoms = np.ascontiguousarray(dictionary.T, dtype=float)
-    error = energy = 0.0
-    for block in split(signals.T, support.indptr, support.indices):
-        rows = np.array(block.signals, dtype=float, order="C") / unit
-        energy += float(np.vdot(rows, rows))
-        values = support.values[block.entries].astype(float) / unit
-        kernels.accumulate(rows, block.indptr, block.indices, -values, atoms)
-        error += float(np.vdot(rows, rows))
-    return 1 - error / energy

@@ -16,7 +16,7 @@ import manifold_dl as mdl
 from manifold_dl import manifolds, plugins, regularizers, schedules
 from manifold_dl.cli import app
 from manifold_dl.components.settings import describe, is_text, restore, shown
-from manifold_dl.learning import storage
+from manifold_dl.learning import archive
 from manifold_dl.learning.replacement import ReplaceAtoms
 from manifold_dl.updates.ridge import Sawtooth, TwoStep
 
@@ -283,9 +283,9 @@ def test_files_keep_the_settings(result, tmp_path):
 def rewrite(result, path, **meta):
     """The file as `save` writes it, with another header."""
     mdl.save(result, path)
-    old, arrays = storage.read(path, "result")
+    old, arrays = archive.read(path, "result")
     header = {key: value for key, value in old.items() if key not in ("format", "version", "kind", *meta)}
-    storage.write(path, "result", header | {k: v for k, v in meta.items() if v is not None}, arrays)
+    archive.write(path, "result", header | {k: v for k, v in meta.items() if v is not None}, arrays)
 
 
 def test_old_files_without_settings_still_load(result, tmp_path):

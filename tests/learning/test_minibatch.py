@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from manifold_dl import KSVD, MOD, OMP, SimCO, datasets, metrics
-from manifold_dl.learning.minibatch import FORGETTING, Evidence, absorb, towards
+from manifold_dl.learning.minibatch import FORGETTING, OnlineState, geodesic_interpolate, online_step
 
 D_TRUE, _, Y = datasets.synthetic(8, 12, 6000, sparsity=2, rng=0)
 START = Y[:, :12] / np.linalg.norm(Y[:, :12], axis=0)
@@ -20,7 +20,7 @@ def angle(a, b):
 def test_a_share_of_a_great_circle_is_that_share_of_the_angle(share):
     rng = np.random.default_rng(0)
     A, B = (M / np.linalg.norm(M, axis=0) for M in rng.standard_normal((2, 5, 7)))
-    moved = towards(A, B, share)
+    moved = geodesic_interpolate(A, B, share)
     np.testing.assert_allclose(np.linalg.norm(moved, axis=0), 1, rtol=1e-15)
     # Angles of about 1 from entries with 16 digits.
     np.testing.assert_allclose(angle(A, moved), share * angle(A, B), atol=1e-14)
@@ -28,12 +28,12 @@ def test_a_share_of_a_great_circle_is_that_share_of_the_angle(share):
 
 
 def test_standing_still_is_exact():
-    np.testing.assert_array_equal(towards(np.eye(3), np.eye(3), 0.7), np.eye(3))
+    np.testing.assert_array_equal(geodesic_interpolate(np.eye(3), np.eye(3), 0.7), np.eye(3))
 
 
 def test_the_first_batch_goes_all_the_way():
     batch = Y[:, :100]
-    D, evidence, step = absorb(batch, START, Evidence(np.zeros(12)), CODER, SimCO(mu=0.1))
+    D, evidence, step = online_step(batch, START, OnlineState(np.zeros(12)), CODER, SimCO(mu=0.1))
     expected, codes = SimCO(mu=0.1)(batch, START, CODER.encode(batch, START), iteration=0)
     np.testing.assert_allclose(D, expected, atol=1e-15)  # unit atoms, rounded once more
     np.testing.assert_allclose(evidence.energy, np.sum(codes.toarray() ** 2, axis=1), rtol=1e-12)
@@ -44,8 +44,8 @@ def test_the_first_batch_goes_all_the_way():
 
 
 def test_later_batches_go_by_their_share_of_the_evidence():
-    batch, known = Y[:, 100:150], Evidence(np.linspace(1, 40, 12), seen=100)
-    D, evidence, _ = absorb(batch, START, known, CODER, SimCO(mu=0.1), iteration=1)
+    batch, known = Y[:, 100:150], OnlineState(np.linspace(1, 40, 12), seen=100)
+    D, evidence, _ = online_step(batch, START, known, CODER, SimCO(mu=0.1), iteration=1)
     goal, codes = SimCO(mu=0.1)(batch, START, CODER.encode(batch, START), iteration=0)
     new = np.sum(codes.toarray() ** 2, axis=1)
     energy = (100 / 150) ** FORGETTING * known.energy + new
@@ -55,20 +55,20 @@ def test_later_batches_go_by_their_share_of_the_evidence():
 
 def test_the_evidence_carries_step_lengths_from_batch_to_batch():
     searching = SimCO(mu=0.1)
-    _, evidence, _ = absorb(Y[:, :100], START, Evidence(np.zeros(12)), CODER, searching)
+    _, evidence, _ = online_step(Y[:, :100], START, OnlineState(np.zeros(12)), CODER, searching)
     assert evidence.memory and all(0 < t < np.inf for t in evidence.memory.values())
     assert SimCO(mu=0.1).begin(memory=evidence.memory).memory == evidence.memory
 
 
 def test_an_atom_that_the_batch_does_not_use_stays():
     batch = START[:, :3] * 5.0
-    D, evidence, _ = absorb(batch, START, Evidence(np.ones(12), 10), OMP(sparsity=1), SimCO(mu=0.1))
+    D, evidence, _ = online_step(batch, START, OnlineState(np.ones(12), 10), OMP(sparsity=1), SimCO(mu=0.1))
     np.testing.assert_array_equal(D[:, 3:], START[:, 3:])
     assert np.isfinite(D).all() and evidence.seen == 13
 
 
 def test_a_batch_of_zeros_teaches_nothing():
-    D, evidence, step = absorb(np.zeros((8, 5)), START, Evidence(np.zeros(12)), CODER, SimCO())
+    D, evidence, step = online_step(np.zeros((8, 5)), START, OnlineState(np.zeros(12)), CODER, SimCO())
     np.testing.assert_allclose(D, START, atol=1e-15)
     assert evidence.seen == 5 and not evidence.energy.any() and step.loss == 0
 
@@ -76,21 +76,21 @@ def test_a_batch_of_zeros_teaches_nothing():
 def test_the_scale_of_the_stream_does_not_matter():
     ends = []
     for c in (1.0, 2.0**30):
-        D, evidence = START, Evidence(np.zeros(12))
+        D, evidence = START, OnlineState(np.zeros(12))
         for t in range(3):
-            D, evidence, _ = absorb(c * Y[:, 100 * t : 100 * (t + 1)], D, evidence, CODER, SimCO(mu=0.1))
+            D, evidence, _ = online_step(c * Y[:, 100 * t : 100 * (t + 1)], D, evidence, CODER, SimCO(mu=0.1))
         ends.append(D)
     np.testing.assert_array_equal(*ends)  # a power of two rounds nothing
 
 
 @pytest.mark.parametrize("update", [SimCO(), SimCO(mu=0.1), KSVD(), MOD(ridge=0.01)], ids=repr)
 def test_a_stream_teaches_the_dictionary(update):
-    D, evidence = START, Evidence(np.zeros(12))
+    D, evidence = START, OnlineState(np.zeros(12))
     moves = []
     for t in range(60):
         before = D
         batch = Y[:, 100 * t : 100 * (t + 1)]
-        D, evidence, _ = absorb(batch, D, evidence, CODER, update, iteration=t)
+        D, evidence, _ = online_step(batch, D, evidence, CODER, update, iteration=t)
         moves.append(np.linalg.norm(D - before))
     assert metrics.recovery(D, D_TRUE) >= 0.75 and metrics.recovery(START, D_TRUE) == 0
     assert np.mean(moves[-10:]) < 0.1 * np.mean(moves[:10])  # it settles
@@ -98,7 +98,7 @@ def test_a_stream_teaches_the_dictionary(update):
 
 
 def test_single_precision_stays_single():
-    D, _, step = absorb(
-        Y[:, :50].astype(np.float32), START.astype(np.float32), Evidence(np.zeros(12)), CODER, SimCO()
+    D, _, step = online_step(
+        Y[:, :50].astype(np.float32), START.astype(np.float32), OnlineState(np.zeros(12)), CODER, SimCO()
     )
     assert D.dtype == step.codes.dtype == np.float32

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import manifold_dl as mdl
+from manifold_dl.learning.signal_sums import explained_fraction
 
 Y = mdl.datasets.synthetic(8, 12, 150, sparsity=3, snr_db=20, rng=0).signals
 
@@ -36,7 +37,7 @@ def test_explained_in_single_precision_is_a_sum_in_double():
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
 def test_explained_does_not_overflow_or_vanish(scale):
     result = learn()
-    scaled = mdl.result.explained_fraction(Y * scale, result.dictionary, result.codes * scale)
+    scaled = explained_fraction(Y * scale, result.dictionary, result.codes * scale)
     assert scaled == pytest.approx(result.explained, rel=1e-12)
 
 

@@ -20,7 +20,7 @@ from manifold_dl import (
     load,
     save,
 )
-from manifold_dl.learning import storage
+from manifold_dl.learning import archive
 
 Y = datasets.synthetic(6, 8, 40, sparsity=2, rng=0).signals
 
@@ -213,7 +213,7 @@ def test_a_header_that_is_not_ours_is_refused(saved, header):
 
 
 def test_a_file_of_a_later_version_is_refused(saved):
-    rewrite(saved, {"version": storage.VERSION + 1})
+    rewrite(saved, {"version": archive.VERSION + 1})
     with pytest.raises(ValueError, match="format version 2; this manifold_dl reads up to 1: update it"):
         load(saved)
 
@@ -283,7 +283,7 @@ PHILOX = {
         {"header": {"iteration": -1}},
         {"header": {"iteration": "three"}},
         {"header": {"iteration": float("inf")}},
-        {"header": {"calm": None}},
+        {"header": {"stagnation": None}},
         {"header": {"memory": "long"}},
         {"header": {"memory": [1.0]}},
         {"header": {"rng": None}},

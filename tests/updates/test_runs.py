@@ -22,7 +22,7 @@ from manifold_dl import (
     load,
 )
 from manifold_dl.cli import app
-from manifold_dl.learning.minibatch import SCHEDULED_BATCHES, Evidence, absorb
+from manifold_dl.learning.minibatch import SCHEDULED_BATCHES, OnlineState, online_step
 from manifold_dl.optimizers import OptimizerRun
 from manifold_dl.schedules import Blocks, OneAtATime
 from manifold_dl.updates.ridge import Sawtooth, TwoStep
@@ -358,7 +358,7 @@ class TestStreams:
     def test_a_schedule_is_bound_to_the_first_batches(self):
         for batch, mu in ((0, 0.2), (29, 0.2), (30, 0.0), (SCHEDULED_BATCHES + 7, 0.0)):
             one, other = (
-                absorb(Y, START, Evidence(np.zeros(12)), CODER, SimCO(mu=ridge), iteration=batch)[0]
+                online_step(Y, START, OnlineState(np.zeros(12)), CODER, SimCO(mu=ridge), iteration=batch)[0]
                 for ridge in (TwoStep(), mu)
             )
             np.testing.assert_array_equal(one, other)
@@ -375,8 +375,8 @@ class TestStreams:
     def test_a_rule_in_a_stream_stays_as_it_was(self):
         rule, ends = SimCO(mu=0.1), []
         for _ in range(2):
-            D, evidence = START, Evidence(np.zeros(12))
+            D, evidence = START, OnlineState(np.zeros(12))
             for t in range(3):
-                D, evidence, _ = absorb(Y[:, 20 * t : 20 * t + 20], D, evidence, CODER, rule, iteration=t)
+                D, evidence, _ = online_step(Y[:, 20 * t : 20 * t + 20], D, evidence, CODER, rule, iteration=t)
             ends.append(D)
         np.testing.assert_array_equal(*ends)

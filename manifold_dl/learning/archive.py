@@ -1,0 +1,176 @@
+"""The format of our files: plain arrays and a header of JSON in one `.npz` file, without pickle.
+
+Reading a file never executes anything: it returns numbers and text, and refuses whatever it does not know.
+`storage.py` (results) and `checkpoint.py` (runs to be resumed) say which arrays their files hold; codes and
+histories, which both have, are turned into arrays here.
+"""
+
+import contextlib
+import json
+import math
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+import numpy as np
+import scipy.sparse
+
+from manifold_dl._files import write_atomically
+
+FORMAT = "manifold_dl"
+VERSION = 1
+MAX_BYTES = 16 * 2**30  # what a file may unpack to, unless the caller allows more
+
+
+def write(
+    path: str | os.PathLike[str], kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
+    """Write one file, which is complete or absent.
+
+    Parameters
+    ----------
+    path : path
+    kind : str
+        What the file holds, "result" or "checkpoint": `read` compares it.
+    meta : mapping
+        JSON.
+    arrays : mapping of str to array of numbers
+    """
+    header = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **meta})
+    everything = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}
+    for name, array in everything.items():
+        if np.asarray(array).dtype.kind not in "fiu":  # anything else might end up as a pickle
+            raise TypeError(f"{name} has dtype {np.asarray(array).dtype}: only numbers are stored.")
+
+    def save(file: IO[bytes]) -> None:
+        np.savez_compressed(file, **everything)
+
+    write_atomically(path, save)
+
+
+def read(
+    path: str | os.PathLike[str], kind: str, max_bytes: int = MAX_BYTES
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read what `write` wrote.
+
+    Parameters
+    ----------
+    path : path
+    kind : str
+        What the file has to hold.
+    max_bytes : int
+        What it may unpack to.
+
+    Returns
+    -------
+    meta, arrays
+        The header, and the arrays by name.
+
+    Raises
+    ------
+    ValueError
+        If it is not such a file, or larger than allowed.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(item.file_size for item in archive.infolist())
+            items = archive.infolist() if size <= max_bytes else []
+            arrays = {item.filename.removesuffix(".npy"): _array(archive, item) for item in items}
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}.") from None
+    except (PermissionError, IsADirectoryError):
+        raise  # Python's own sentence is clear
+    except (
+        *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+        *(ValueError, OverflowError, NotImplementedError),
+    ) as error:
+        raise ValueError(f"{path} is truncated or not a file of ours: {error}") from None
+    if size > max_bytes:
+        raise ValueError(
+            f"{path} would unpack to {size} bytes; allow more than max_bytes={max_bytes} if you trust it."
+        )
+    meta = _header(arrays)
+    if meta.get("format") != FORMAT or type(meta.get("version")) is not int:
+        raise ValueError(f"{path} was not written by manifold_dl.")
+    if meta["version"] > VERSION:
+        raise ValueError(
+            f"{path} has format version {meta['version']}; this manifold_dl reads up to {VERSION}: update it."
+        )
+    if meta.get("kind") != kind:
+        raise ValueError(f"{path} holds a {meta.get('kind')}, not a {kind}.")
+    return meta, arrays
+
+
+@contextlib.contextmanager
+def damage_named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Inside the block an error about the contents of a file becomes one that names the file."""
+    try:
+        yield
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
+
+
+def codes_to_arrays(codes: Any) -> dict[str, np.ndarray]:
+    """Sparse codes as four arrays."""
+    codes = scipy.sparse.csc_array(codes)
+    return {
+        "codes/data": codes.data,
+        "codes/indices": codes.indices,
+        "codes/indptr": codes.indptr,
+        "codes/shape": np.array(codes.shape, dtype=np.int64),
+    }
+
+
+def arrays_to_codes(arrays: Mapping[str, np.ndarray], n_atoms: int) -> scipy.sparse.csc_array:
+    """The codes that `codes_to_arrays` took apart; indices that lead nowhere are refused."""
+    data, indices, indptr, shape = (
+        arrays[f"codes/{name}"] for name in ("data", "indices", "indptr", "shape")
+    )
+    if any(array.dtype.kind != "i" for array in (indices, indptr, shape)) or len(shape) != 2:
+        raise ValueError("its codes have no proper indices")
+    codes = scipy.sparse.csc_array((data, indices, indptr), shape=tuple(shape.tolist()))
+    codes.check_format(full_check=True)
+    if codes.shape[0] != n_atoms or not np.isfinite(data).all():
+        raise ValueError(f"its codes, of shape {codes.shape}, do not belong to {n_atoms} atoms")
+    return codes
+
+
+def columns_to_arrays(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The columns of a history, under names of their own."""
+    return {f"history/{name}": column for name, column in columns.items()}
+
+
+def arrays_to_columns(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The columns that `columns_to_arrays` named."""
+    columns = {name[8:]: array for name, array in arrays.items() if name.startswith("history/")}
+    if len({array.shape for array in columns.values()}) != 1 or columns["iteration"].ndim != 1:
+        raise ValueError("the columns of its history do not match")
+    return columns
+
+
+def _array(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.ndarray:
+    """One array of numbers. NumPy would allocate whatever its header claims."""
+    if item.flag_bits & 1 or item.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{item.filename} is packed in an unknown way.")
+    with archive.open(item) as file:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError(f"{item.filename} is no array of numbers.")
+        shape, in_columns, dtype = np.lib.format.read_array_header_1_0(file)
+        if dtype.kind not in "fiu":  # object arrays are pickles, which can run anything
+            raise ValueError(f"{item.filename} has dtype {dtype}, and only numbers are read.")
+        data = bytearray(file.read())
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
+        raise ValueError(f"{item.filename} claims the shape {shape}, which is not what it holds.")
+    array = np.frombuffer(data, dtype).reshape(shape, order="F" if in_columns else "C")
+    return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+def _header(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    try:
+        meta = json.loads(arrays.pop("header").tobytes())
+    except (KeyError, ValueError, RecursionError):
+        return {}
+    return meta if isinstance(meta, dict) else {}

@@ -1,0 +1,64 @@
+"""What the learning loop calls: callbacks and replacement policies, with all their methods.
+
+Coders and update rules have protocols beside them (`coders.SparseCoder`, `updates.DictionaryUpdate`). Nothing
+needs to be inherited: `adapters.py` adds the methods that an object does not have.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from manifold_dl.learning.history import History, Step
+
+
+class Callback(Protocol):
+    """Anything that is called with a `Step` after every outer iteration.
+
+    `CallbackMethods` lists the methods that it may have besides.
+    """
+
+    def __call__(self, step: Step, /) -> bool | None:
+        """Look at the step; return True to stop the learning."""
+
+
+class CallbackMethods(Callback, Protocol):
+    """All methods of a callback. Those other than ``__call__`` are optional and do nothing by default."""
+
+    def begin(self, total: int) -> None:
+        """Called before the first iteration of every run.
+
+        Parameters
+        ----------
+        total : int
+            The number of iterations, if nothing stops them.
+        """
+
+    def resume(self, history: History) -> None:
+        """Called after `begin` where a run is resumed from a checkpoint.
+
+        Parameters
+        ----------
+        history : History
+            The iterations before the checkpoint.
+        """
+
+    def end(self) -> None:
+        """Called when the run has ended, also by an error."""
+
+    def reconstructed(self, done: int, total: int) -> None:
+        """Called by `images.denoise` after every strip of the reconstruction.
+
+        Parameters
+        ----------
+        done, total : int
+            Rows of patches.
+        """
+
+
+class ReplacementPolicy(Protocol):
+    """Anything that is called with signals, dictionary and codes and says which atoms it changed."""
+
+    def __call__(
+        self, signals: np.ndarray, dictionary: np.ndarray, codes: Any, /
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Replace atoms: (m×n, m×d, sparse d×n) → (dictionary, indices of the replaced atoms)."""
