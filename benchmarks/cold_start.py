@@ -4,9 +4,10 @@
     python benchmarks/cold_start.py learn_dictionary      # one of them
     PYTHONPATH=/another/tree python benchmarks/cold_start.py
 
-Each runs in a process of its own with a cache folder of its own, and everything counts: starting Python, imports,
-compiling and the call itself. CPU seconds (user and system) do not depend on what else the machine is doing.
-The problem sizes are small, so that nearly all of the time is compiling; `demo` is the whole demonstration.
+Each runs in a process of its own with a cache folder of its own, and everything counts: starting Python,
+imports, compiling and the call itself. CPU seconds (user and system) do not depend on what else the machine
+is doing. The problem sizes are small, so that nearly all of the time is compiling; `demo` is the whole
+demonstration.
 """
 
 import argparse
