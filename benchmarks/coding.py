@@ -25,7 +25,7 @@ M, D, S, N = 64, 256, 5, 65_000
 
 
 def picture_patches(n, rng):
-    """Mean-free 8×8 patches of a photograph, grey values 0 to 255, in Fortran order as SPAMS asks."""
+    """Mean-free 8×8 patches of a photograph, grey values 0 to 255, in Fortran order as SPAMS requires."""
     grey = load_sample_image("china.jpg").mean(axis=2)
     windows = np.lib.stride_tricks.sliding_window_view(grey, (8, 8)).reshape(-1, M)
     patches = windows[rng.choice(len(windows), n, replace=False)]

@@ -21,7 +21,7 @@ from skimage.restoration import denoise_nl_means, denoise_wavelet
 
 import manifold_dl as mdl
 from manifold_dl.experiments.methods import paper_methods
-from manifold_dl.images.denoise import denoise, usual_gain
+from manifold_dl.images import denoise, usual_gain
 
 DOCS = Path(__file__).parents[1] / "docs"
 COLUMNS = ("method", "patches", "picture", "sigma", "draw", "psnr")

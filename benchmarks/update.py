@@ -5,7 +5,7 @@
 
 Whatever is compared runs in turns, and the shortest of the repetitions counts: on a machine with other work
 to do, that is the one least disturbed. Time is that of the processor, except where two threads are compared
-with one and for the fraction that Python takes: those two need a machine without other work.
+with one: that needs a machine without other work.
 """
 
 import os
@@ -16,23 +16,18 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import sys
 import time
 import tracemalloc
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import count, cycle, product
 
 import numpy as np
 import scipy.sparse
-from numba.core.dispatcher import Dispatcher
-from pymanopt.optimizers import ConjugateGradient, SteepestDescent
+from pymanopt.optimizers import SteepestDescent
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from manifold_dl import SimCO, kernels, update_problem
-from manifold_dl.kernels import compiled, compiled_geodesic
-from manifold_dl.line_search import GoldenSection, WolfeSearch
+from manifold_dl import MOD, GoldenSection, SimCO, WolfeSearch, update_problem
 from manifold_dl.manifolds import Spheres
-from manifold_dl.updates.simco import MOD
 
 SIZES = [(16, 32, 4, 300), (64, 256, 5, 10_000), (64, 256, 5, 65_000)]
 SMALLEST, LARGEST = SIZES[0], SIZES[-1]
@@ -66,7 +61,7 @@ class Row:
     what: str
     size: tuple
     ratio: float
-    target: float | None  # None where the design asks for nothing, here or at this size
+    target: float | None  # None where there is no target, here or at this size
     detail: str
     at_least: bool = False
 
@@ -110,11 +105,11 @@ def steps_against_mod(data, repeats):
         repeats,
         dense=lambda: dense_mod(data.signals, X),
         sparse=lambda: MOD()(data.signals, data.start, data.codes),
-        geodesic=lambda: one_step(data, WolfeSearch()),
+        wolfe=lambda: one_step(data, WolfeSearch()),
         golden=lambda: one_step(data, GoldenSection()),
     )
     rivals = ("dense", "MOD, dense NumPy", 1.0), ("sparse", "MOD()", None)
-    searchers = ("geodesic", "WolfeSearch"), ("golden", "GoldenSection")
+    searchers = ("wolfe", "WolfeSearch"), ("golden", "GoldenSection")
     for (rival, rival_label, target), (name, label) in product(rivals, searchers):
         yield Row(
             f"step with {label} / {rival_label}",
@@ -127,17 +122,16 @@ def steps_against_mod(data, repeats):
 
 def parts_of_a_step(data, repeats, few=10, many=30):
     problem = data.problem()
-    objective = problem.objective
     turn, points = count(1), cycle(data.points)  # a new t, another point, each time
-    phi = objective.restrict(data.start, data.direction)
-    # Hessian products at one point share its factorisation: that of another problem, which stays there.
-    other = data.problem().objective
-    other.hessian(data.start, data.direction)
+    phi = problem.cost.restrict(data.start, data.direction)
+    # Hessian products at one point use one factorisation: that of another problem, evaluated there only.
+    other = data.problem()
+    other.euclidean_hessian(data.start, data.direction)
     search = golden_sections(data)
 
     def evaluate():
         point = next(points)
-        objective.value(point), objective.gradient(point)
+        problem.cost(point), problem.euclidean_gradient(point)
 
     seconds = shortest(
         3 * repeats,
@@ -145,13 +139,13 @@ def parts_of_a_step(data, repeats, few=10, many=30):
         few=lambda: search(few),
         many=lambda: search(many),
         slope=lambda: phi.derivative(1e-3 * next(turn)),
-        hessian=lambda: other.hessian(data.start, data.direction),
+        hessian=lambda: other.euclidean_hessian(data.start, data.direction),
     )
     seconds["value"] = (seconds["many"] - seconds["few"]) / (many - few)
     full = milliseconds(seconds["full"])
     for name, label, target in (
         ("value", "one more probe φ(t) in a search / value and gradient", 0.2),
-        ("slope", "φ(t) and φ′(t), asked for on their own / value and gradient", None),
+        ("slope", "φ(t) and φ′(t) outside a search / value and gradient", None),
         ("hessian", "Hessian product / value and gradient", 2.5),
     ):
         detail = f"{milliseconds(seconds[name])} / {full}"
@@ -167,71 +161,13 @@ def golden_sections(data):
     slope = manifold.inner_product(start, gradient, direction)
 
     def search(probes):
-        problem.cost(start)  # its pass over the signals is where all of them set out
+        problem.cost(start)  # every search begins with the same evaluation in the cache
         before = problem.counts.probe
         searcher = GoldenSection(max_probes=probes, width=1e-8)
         searcher.search(problem.cost, manifold, start, direction, cost, slope)
         assert problem.counts.probe == before + probes
 
     return search
-
-
-@contextmanager
-def timed_kernels():
-    """Adds up the seconds spent inside compiled code, less what the clocks take of them."""
-    spent = [0.0]
-    places = [
-        (place, name)
-        for place in (kernels, compiled, compiled_geodesic)
-        for name, kernel in vars(place).items()
-        if isinstance(kernel, Dispatcher) and (place is kernels or name.startswith("_"))
-    ] + [(WolfeSearch, "whole")]
-    originals = [getattr(place, name) for place, name in places]
-
-    def timed(kernel):
-        def call(*arguments):
-            begin = time.perf_counter()
-            result = kernel(*arguments)
-            spent[0] += time.perf_counter() - begin - delay
-            return result
-
-        return call
-
-    delay, nothing = 0.0, timed(bool)
-    for _ in range(1000):
-        nothing(0)
-    delay, spent[0] = spent[0] / 1000, 0.0
-    for (place, name), kernel in zip(places, originals, strict=True):
-        setattr(place, name, staticmethod(timed(kernel)) if place is WolfeSearch else timed(kernel))
-    try:
-        yield spent
-    finally:
-        for (place, name), kernel in zip(places, originals, strict=True):
-            setattr(place, name, staticmethod(kernel) if place is WolfeSearch else kernel)
-
-
-def share_of_python(data, repeats, few=4, many=20):
-    """What Pymanopt and Python take of a conjugate-gradient step: of those that a longer run makes more."""
-    total, inside = ({few: np.inf, many: np.inf} for _ in range(2))
-    for _ in range(10 * repeats):
-        for n_steps in (few, many):
-            for clocks in (nullcontext([0.0]), timed_kernels()):  # the clocks take their time, too
-                problem = data.problem()
-                optimizer = ConjugateGradient(
-                    line_searcher=WolfeSearch(),
-                    max_iterations=n_steps + 1,
-                    min_gradient_norm=0,
-                    verbosity=0,
-                )
-                with clocks as spent:
-                    begin = time.perf_counter()
-                    optimizer.run(problem, initial_point=data.start)
-                    total[n_steps] = min(total[n_steps], time.perf_counter() - begin)
-                inside[n_steps] = min(inside[n_steps], spent[0] or np.inf)
-                assert len(problem.record) == n_steps + 1
-    step, kernels_of_it = total[many] - total[few], inside[many] - inside[few]
-    detail = f"{milliseconds(step / (many - few))} a step, {problem.counts.probe / many:.1f} probes"
-    yield Row("Pymanopt and Python / CG step", data.size, 1 - kernels_of_it / step, 0.3, detail)
 
 
 def memory(size):
@@ -292,7 +228,7 @@ def main():
     busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     console, rows = Console(), []
     with Progress(console=console, transient=True) as progress:
-        bar = progress.add_task("measuring ...", total=2 * len(SIZES) + 4)
+        bar = progress.add_task("measuring ...", total=2 * len(SIZES) + 3)
 
         def run(label, measurement):
             progress.update(bar, description=label)
@@ -304,8 +240,6 @@ def main():
             more = 10 if size == SMALLEST else 1  # short tasks can be repeated more often
             run(f"steps at {size}", steps_against_mod(data, repeats * more))
             run(f"parts of a step at {size}", parts_of_a_step(data, repeats * more))
-            if size == SMALLEST:
-                run(f"share of Python at {size}", share_of_python(data, repeats))
         # More turns than the others: two processors are disturbed more often than one.
         run(f"two threads at {size}", two_threads(data, 3 * repeats))
         run(f"an empty support at {size}", one_empty_support(data, repeats))

@@ -7,10 +7,11 @@
 
 The first table times one stage at 64×256 atoms, S = 5, n = 65,000; the second one at 16×32, the size of the
 paper, where it is the calls and not the arithmetic that take the time. The others give every optimizer the
-same start and support, and ask how long it takes until a given share of the descent is left, to the minimum
-that a long trust-region run finds: geometric means over draws, of the shortest of several runs each. The last
-table sums up; its winner has the smallest geometric mean over the problems, and is the default of `SimCO`.
-Optimizers take turns, and time is that of the processor, so that a busy machine does not decide.
+same start and support, and measure how long it takes until a given fraction of the descent is left, down to
+the minimum that a long trust-region run finds: geometric means over draws, of the shortest of several runs
+each. The last table sums up; its winner has the smallest geometric mean over the problems, and is the
+default of `SimCO`. Optimizers take turns, and time is that of the processor, so that a busy machine does
+not decide.
 """
 
 import argparse
@@ -28,12 +29,9 @@ from sklearn.datasets import load_sample_image
 from sklearn.linear_model import orthogonal_mp_gram
 from threadpoolctl import threadpool_limits
 
+from manifold_dl import KSVD, LBFGS, MOD, GoldenSection, SimCO, WolfeSearch, update_problem
 from manifold_dl.datasets import synthetic
-from manifold_dl.line_search import GoldenSection, WolfeSearch
 from manifold_dl.manifolds import Spheres
-from manifold_dl.optimizers import LBFGS
-from manifold_dl.problem.update_problem import update_problem
-from manifold_dl.updates.simco import KSVD, MOD, SimCO, Stage
 
 console = Console(width=118)
 
@@ -140,7 +138,7 @@ def picture_problem(n, mu, draw):
 
 
 def optimizers():
-    # What does not arrive in so many steps has gone to another minimum, or is out of the race.
+    # A run that needs more steps has converged to another minimum, or is too slow to compare.
     limits = {"max_iterations": 300, "max_time": np.inf, "min_gradient_norm": 1e-6, "verbosity": 0}
     # Each with what suits it best of the settings tried: all searches but that of L-BFGS gain from a longer
     # first step, conjugate gradients from the rule for β and a laxer search, the trust region from a laxer
@@ -166,7 +164,7 @@ class Stopwatch(list):
     """The record of a problem by the clock of the processor: the objective at every accepted point."""
 
     def __init__(self, Y, D, X, mu, optimizer, finish=-np.inf):
-        problem = Stage(Y, D, X).problem(np.arange(D.shape[1]), mu, SimCO(mu=mu, threads=1))
+        problem = update_problem(Y, X, mu=mu, threads=1)
         problem.record, self.finish = self, finish
         self.start = time.process_time()
         with suppress(Finished):
@@ -185,14 +183,14 @@ class Stopwatch(list):
         return self.seconds[below[0]] if len(below) else np.inf
 
 
-SHARES = (0.1, 0.01, 0.001)  # of the descent that is left
+FRACTIONS = (0.1, 0.01, 0.001)  # of the descent that is left
 
 
 def times_of(data, repeats):
     """For every optimizer the seconds until 10, 1 and 0.1 % are left: the shortest of `repeats` turns."""
     values = Stopwatch(*data, optimizers()["TrustRegions"]).values
-    targets = [values[-1] + share * (values[0] - values[-1]) for share in SHARES]
-    best = {name: np.full(len(SHARES), np.inf) for name in optimizers()}
+    targets = [values[-1] + fraction * (values[0] - values[-1]) for fraction in FRACTIONS]
+    best = {name: np.full(len(FRACTIONS), np.inf) for name in optimizers()}
     for _ in range(repeats):
         for name, optimizer in optimizers().items():
             run = Stopwatch(*data, optimizer, finish=targets[-1])
@@ -205,10 +203,12 @@ def race(title, make_problem, draws, repeats):
     draws = track(draws, description=title, console=console, transient=True)
     results = [times_of(make_problem(draw), repeats) for draw in draws]
     means = {name: 1e3 * geometric_mean([result[name] for result in results]) for name in results[0]}
-    table = Table(title=f"{title}: milliseconds until a share of the descent is left", title_justify="left")
+    table = Table(
+        title=f"{title}: milliseconds until a fraction of the descent is left", title_justify="left"
+    )
     table.add_column("optimizer")
-    for share in SHARES:
-        table.add_column(f"{100 * share:g} %", justify="right")
+    for fraction in FRACTIONS:
+        table.add_column(f"{100 * fraction:g} %", justify="right")
     for name, mean in means.items():
         table.add_row(name, *(f"{milliseconds:.1f}" for milliseconds in mean))
     console.print(table)
