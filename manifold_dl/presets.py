@@ -55,7 +55,7 @@ def images(purpose="best"):
     Examples
     --------
     >>> import numpy as np
-    >>> from manifold_dl.images.denoise import denoise
+    >>> from manifold_dl.images import denoise
     >>> clean = np.add.outer(np.arange(40), np.arange(40)) % 16 / 16
     >>> noisy = clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape)
     >>> cleaned = denoise(noisy, sigma=0.1, n_atoms=64, **images("quick")).image

@@ -26,7 +26,7 @@ import scipy.stats
 from skimage import data
 
 import manifold_dl as mdl
-from manifold_dl.images.denoise import Picture, cosines, denoise, estimate_sigma
+from manifold_dl.images import Picture, cosines, denoise, estimate_sigma
 
 plt.style.use(mdl.plotting.STYLE)
 # sphinx_gallery_thumbnail_number = 3
@@ -134,7 +134,7 @@ print(
 )
 
 # %%
-# :func:`~manifold_dl.images.denoise.denoise` does it, and learns a dictionary first. For a moment we take the
+# :func:`~manifold_dl.images.denoise` does it, and learns a dictionary first. For a moment we take the
 # learning away. An update rule is anything that takes signals, dictionary and codes, and returns the last
 # two, so this one learns nothing:
 
@@ -233,7 +233,7 @@ for ax, s in zip(axes, (5, 25), strict=True):
 # %%
 # With strong noise both are good. With weak noise the edges of the picture spoil the standard deviation,
 # which is three times too large at σ = 2; the median suffers, too, but less. ``denoise(noisy)`` without a
-# ``sigma`` uses the median; :func:`~manifold_dl.images.denoise.estimate_sigma` is the function.
+# ``sigma`` uses the median; :func:`~manifold_dl.images.estimate_sigma` is the function.
 
 # %%
 # And if σ is wrong?

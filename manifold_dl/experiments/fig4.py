@@ -3,7 +3,7 @@
 1,000 blocks of 8×8 pixels, 256 atoms, ten iterations of OMP and one update; μ = 0.05 for regularized SimCO.
 The paper shows one picture. Here the noise is drawn ten times, because the methods differ by less than
 0.2 dB, and the cosines from which all of them start are a fifth competitor that has learned nothing.
-``manifold-dl denoise`` and ``demo`` run the same code, `manifold_dl.images.denoise.denoise`.
+``manifold-dl denoise`` and ``demo`` run the same code, `manifold_dl.images.denoise`.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from manifold_dl.coders import OMP
 from manifold_dl.experiments.methods import paper_methods
 from manifold_dl.experiments.study import Claim, Study
 from manifold_dl.experiments.tables import in_order, select, standard_error
-from manifold_dl.images.denoise import denoise, usual_gain
+from manifold_dl.images import denoise, usual_gain
 from manifold_dl.plotting import method_style
 from manifold_dl.plotting.style import GREY
 

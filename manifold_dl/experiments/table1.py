@@ -23,7 +23,7 @@ from manifold_dl.experiments.methods import (
 )
 from manifold_dl.experiments.study import Claim, Study
 from manifold_dl.experiments.tables import in_order, select
-from manifold_dl.images.denoise import denoise
+from manifold_dl.images import denoise
 from manifold_dl.learning.learn import learn_dictionary
 from manifold_dl.plotting import method_style
 

@@ -1,5 +1,12 @@
-"""Pictures: denoising with a dictionary learned from the picture itself."""
+"""Pictures: denoising with a dictionary learned from the picture itself.
 
-from manifold_dl.images.denoise import denoise, usual_gain
+`denoise` (in `denoising.py`) is what users call. `patches.py` cuts a picture into patches, `noise.py`
+measures its noise, `defaults.py` says what is learned by default, and `reconstruction.py` averages patches.
+"""
 
-__all__ = ["denoise", "usual_gain"]
+from manifold_dl.images.defaults import cosines
+from manifold_dl.images.denoising import DenoisingResult, denoise
+from manifold_dl.images.noise import estimate_sigma, usual_gain
+from manifold_dl.images.patches import Picture
+
+__all__ = ["DenoisingResult", "Picture", "cosines", "denoise", "estimate_sigma", "usual_gain"]

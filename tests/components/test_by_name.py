@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import manifold_dl as mdl
 from manifold_dl import plugins
 from manifold_dl.cli import app
-from manifold_dl.images.denoise import denoise
+from manifold_dl.images import denoise
 from manifold_dl.optimizers.by_name import optimizer as optimizer_by_name
 from manifold_dl.regularizers import Coherence
 

@@ -6,7 +6,9 @@ import scipy.stats
 
 from manifold_dl import presets
 from manifold_dl.coders import OMP
-from manifold_dl.images.denoise import Picture, centred, cosines, denoise, tethered, usual_gain
+from manifold_dl.images import Picture, cosines, denoise, usual_gain
+from manifold_dl.images.defaults import tethered
+from manifold_dl.images.patches import centred
 from manifold_dl.updates.simco import KSVD, MOD, SimCO
 
 data = pytest.importorskip("skimage.data")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from manifold_dl.coders import OMP
-from manifold_dl.images.denoise import Picture, denoise, estimate_sigma, reconstruct
+from manifold_dl.images import Picture, denoise, estimate_sigma
+from manifold_dl.images.reconstruction import reconstruct
 
 
 def texture(rows=48, columns=56, channels=None):
@@ -42,7 +43,7 @@ def test_strips_do_not_show(monkeypatch):
     D = np.linalg.qr(np.random.default_rng(0).standard_normal((64, 64)))[0]
     coder = OMP(sparsity=4)
     whole = reconstruct(picture, D, coder, sigma=0.1)
-    monkeypatch.setattr("manifold_dl.images.denoise.STRIP", 100)
+    monkeypatch.setattr("manifold_dl.images.reconstruction.STRIP", 100)
     # The sums are the same but for their order.
     np.testing.assert_allclose(reconstruct(picture, D, coder, sigma=0.1), whole, rtol=1e-12)
 
