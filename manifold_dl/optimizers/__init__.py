@@ -1,6 +1,7 @@
 """What Pymanopt lacks: `LBFGS` for any manifold, and K-SVD's closed form for a single atom.
 
-Both are Pymanopt optimizers like its own: handed to an update rule, or run on a problem directly.
+Both are Pymanopt optimizers like its own: pass them to an update rule, or run them on a problem directly.
+`running.py` runs any optimizer inside an update rule.
 """
 
 from pymanopt.optimizers import (

@@ -12,11 +12,25 @@ from manifold_dl.optimizers.shortcuts import SHORTCUTS, STEPS
 
 
 def optimizer(value: Any, argument: str = "optimizer", line_searcher: Any = None) -> Any:
-    """The optimizer that `value` names, set up for one update stage; None is the default of `SimCO`.
+    """Return the optimizer that `value` names, configured for one update stage.
 
     Besides the registered names there are ``"cg"``, ``"lbfgs"``, ``"trust-region"`` and
-    ``"golden"`` (see `optimizers.shortcuts`). Any other optimizer makes five iterations a stage, if it can be
-    told.
+    ``"golden"`` (see `optimizers.shortcuts`). Any other optimizer makes five iterations per stage, if
+    it has the argument `max_iterations`.
+
+    Parameters
+    ----------
+    value : str, optimizer or None
+        A name; an optimizer is returned as it is, and None stands for the default of `SimCO`.
+    argument : str
+        The name of the argument or command line option, for messages.
+    line_searcher : str or object, optional
+        The line searcher of the optimizer, if it takes one.
+
+    Returns
+    -------
+    object or None
+        A Pymanopt optimizer; None if neither a name nor a line searcher is given.
 
     Examples
     --------
@@ -33,7 +47,7 @@ def optimizer(value: Any, argument: str = "optimizer", line_searcher: Any = None
         return None
     name = "cg" if value is None else value
     key = name.lower().replace("_", "-")
-    made = SHORTCUTS[key] if key in SHORTCUTS else by_name.find("optimizers", name, argument)
+    made: Any = SHORTCUTS[key] if key in SHORTCUTS else by_name.find("optimizers", name, argument)
     parameters, settings = inspect.signature(made).parameters, {}
     searcher_argument = "--line-searcher" if argument.startswith("--") else "line_searcher"
     if line_searcher is not None:

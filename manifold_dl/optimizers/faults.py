@@ -1,8 +1,8 @@
-"""Why an optimizer fails or does not move: a look at the user's parts that it calls.
+"""Why an optimizer fails or does not move: a check of the user's components that it calls.
 
-A manifold or a line searcher that returns NaN raises nothing: costs that are not finite are places to keep
-away from, so that the atoms stay where they are. `running.py` calls `require_sound_parts` where a run ended
-at its start, or at a point that is not finite. Parts of Pymanopt and of this package are not looked at.
+A manifold or a line searcher that returns NaN raises nothing: optimizers reject costs that are not finite, so
+that the atoms do not move. `running.py` calls `require_sound_components` if a run ended at its start, or at a
+point that is not finite. Components of Pymanopt and of this package are not checked.
 """
 
 from copy import deepcopy
@@ -18,10 +18,18 @@ from manifold_dl.optimizers.returned import described
 _STEP = 1e-3
 
 
-def require_sound_parts(problem: Any, searcher: Any, start: np.ndarray) -> None:
+def require_sound_components(problem: Any, searcher: Any, start: np.ndarray) -> None:
     """Raise a `ComponentError` if the user's manifold or line searcher cannot move from `start`.
 
-    Nothing is wrong with a start where the gradient is zero.
+    A start with zero gradient is no fault.
+
+    Parameters
+    ----------
+    problem : pymanopt.Problem
+    searcher : object or None
+        The line searcher, if the optimizer has one.
+    start : ndarray
+        The point where the optimizer started.
     """
     manifold = problem.manifold
     with naming(manifold, "manifold"):
@@ -29,7 +37,8 @@ def require_sound_parts(problem: Any, searcher: Any, start: np.ndarray) -> None:
         length = float(manifold.norm(start, gradient))
     if is_users(manifold):
         _require_moves(manifold, start, gradient, length)
-        if getattr(getattr(problem, "objective", None), "wants_hessian", False):
+        counts = getattr(problem, "counts", None)  # a plain Pymanopt problem has none
+        if counts is not None and counts.hessian > 0:
             _require_hessian(problem, start, gradient)
     if searcher is not None and is_users(searcher) and 0 < length < np.inf:
         _require_search(searcher, problem, start, gradient, length)
@@ -42,15 +51,19 @@ def _require_moves(manifold: Any, start: np.ndarray, gradient: np.ndarray, lengt
     if length == 0:
         return
     step = gradient * (-_STEP / length)
-    calls = {"retraction": (start, step), "exp": (start, step), "projection": (start, step)}
-    calls["transport"] = (start, start, step)
+    calls: dict[str, tuple[np.ndarray, ...]] = {
+        "retraction": (start, step),
+        "exp": (start, step),
+        "projection": (start, step),
+        "transport": (start, start, step),
+    }
     if isinstance(manifold, RetrAsExpMixin):
         del calls["exp"]  # it is the retraction, with a warning
     for name, arguments in calls.items():
         with naming(manifold, "manifold"):
             try:
                 array = np.asarray(getattr(manifold, name)(*arguments))
-            except NotImplementedError:  # Pymanopt's way to say that a method is missing
+            except NotImplementedError:  # a method that this manifold does not have
                 continue
         if not np.isfinite(array).all():
             fault = f"returned NaN or infinity from its method {name} for a step of length {_STEP}"
@@ -80,7 +93,7 @@ def _require_search(
         raise ComponentError(searcher, "line searcher", fault)
     step, point = answer
     if not np.isscalar(step) or not np.isfinite(step):
-        found = step if np.isscalar(step) else described(step)
+        found = str(step) if np.isscalar(step) else described(step)
         fault = f"returned {found} as the length of its step, where a pair (step size, new point) is expected"
         raise ComponentError(searcher, "line searcher", fault)
     point = np.asarray(point)

@@ -1,14 +1,19 @@
-"""Riemannian limited-memory BFGS: curvature learned from the last few steps, without a Hessian."""
+"""`LBFGS`: Riemannian limited-memory BFGS, with curvature from the last few steps and without a Hessian.
+
+It uses the hooks that Pymanopt's `Optimizer` has for subclasses: its log, its stopping criteria, its result.
+"""
 
 import dataclasses
 import functools
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from pymanopt.optimizers.optimizer import Optimizer
+import pymanopt
+from pymanopt.optimizers.optimizer import Optimizer, OptimizerResult
 from pymanopt.tools import printer
 
 from manifold_dl.line_search import WolfeSearch
@@ -18,13 +23,13 @@ class LBFGS(Optimizer):
     r"""Riemannian limited-memory BFGS.
 
     The direction is −H grad f, where the inverse Hessian H is built from the pairs of the last steps: s, the
-    step, and y, the change of the gradient, all carried to the tangent space of the current point by
+    step, and y, the change of the gradient, all transported to the tangent space of the current point by
     ``manifold.transport``. Before the first pair H is the problem's preconditioner P; later it starts from γP
     with γ = ⟨s, y⟩/⟨y, Py⟩, so that P needs no particular scale and the unit step is the natural one.
 
     A pair is kept only if ⟨s, y⟩ ≥ 10⁻⁴ ‖grad f‖ ⟨s, s⟩, the cautious update: it keeps H positive definite
-    where f is not convex. When −H grad f does not descend, or the line search fails along it, the pairs are
-    forgotten and the preconditioned gradient is tried instead.
+    where f is not convex. If −H grad f is no descent direction, or the line search fails along it, the pairs
+    are deleted and the preconditioned gradient is tried instead.
 
     Parameters
     ----------
@@ -32,16 +37,17 @@ class LBFGS(Optimizer):
         The number of pairs to keep.
     line_searcher : object, optional
         A Pymanopt line searcher, by default `WolfeSearch(curvature=0.9)`: once the unit step is nearly
-        right, a tighter search pays for probes and gains nothing. If the searcher is a dataclass with a field
-        `first_step`, as that one is, it is told to try the unit step first as soon as there are pairs.
-    max_time, max_iterations, min_gradient_norm, min_step_size, max_cost_evaluations, verbosity, log_verbosity
-        As for every Pymanopt optimizer.
+        right, a more accurate search costs evaluations and gains nothing. If the searcher is a dataclass with
+        a field `first_step`, as that one is, it tries the unit step first as soon as there are pairs.
+    *args, **kwargs
+        The arguments of every Pymanopt optimizer: `max_time`, `max_iterations`, `min_gradient_norm`,
+        `min_step_size`, `max_cost_evaluations`, `verbosity` and `log_verbosity`.
 
     Notes
     -----
     An iteration is a step: ``max_iterations=N`` makes at most N of them, and the log holds the N + 1 points
     from the initial to the final one. `cost_evaluations` counts the calls of the cost, including those of the
-    line search; probes of a cheaper restriction of the cost, where a problem offers one, are not among them.
+    line search, but without those of a restriction of the cost to a geodesic, if a problem has one.
 
     References
     ----------
@@ -69,7 +75,7 @@ class LBFGS(Optimizer):
     1.0000000000
     """
 
-    def __init__(self, memory=10, line_searcher=None, *args, **kwargs):
+    def __init__(self, memory: int = 10, line_searcher: Any = None, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if memory < 1:
             raise ValueError(
@@ -77,18 +83,21 @@ class LBFGS(Optimizer):
             )
         self._memory = memory
         self._line_searcher = WolfeSearch(curvature=0.9) if line_searcher is None else line_searcher
-        self.line_searcher = None
+        self.line_searcher: Any = None
 
-    def run(self, problem, *, initial_point=None, reuse_line_searcher=False):
+    def run(
+        self, problem: pymanopt.Problem, *, initial_point: Any = None, reuse_line_searcher: bool = False
+    ) -> OptimizerResult:
         """Minimise the cost of `problem`.
 
         Parameters
         ----------
         problem : pymanopt.Problem
+            A cost with a gradient, and with a preconditioner if there is a good one.
         initial_point : optional
             Where to start; a random point of the manifold by default.
         reuse_line_searcher : bool
-            Go on with the line searcher of the previous run, and what it remembers.
+            Continue with the line searcher of the previous run, and what it remembers.
 
         Returns
         -------
@@ -101,72 +110,89 @@ class LBFGS(Optimizer):
             optimizer_parameters={"memory": self._memory, "line_searcher": self.line_searcher}
         )
         columns = self._start_printing()
-
-        manifold, cost = problem.manifold, _Counted(problem.cost)
-        start_time = time.time()
-        iteration, step_size, pairs = 0, None, deque(maxlen=self._memory)
-        here = _Iterate.at(manifold.random_point() if initial_point is None else initial_point, cost, problem)
+        cost, start_time = _CountedCost(problem.cost), time.time()
+        point = problem.manifold.random_point() if initial_point is None else initial_point
+        current = _Iterate.at(point, cost, problem)
+        pairs: _Pairs = deque(maxlen=self._memory)
+        iteration, step_size = 0, None
         while True:
-            columns.print_row([iteration, here.cost, here.gradient_norm])
+            columns.print_row([iteration, current.cost, current.gradient_norm])
             self._add_log_entry(
-                iteration=iteration, point=here.point, cost=here.cost, gradient_norm=here.gradient_norm
+                iteration=iteration,
+                point=current.point,
+                cost=current.cost,
+                gradient_norm=current.gradient_norm,
             )
-            reason = self._reason_to_stop(start_time, iteration, here, step_size, cost.evaluations)
+            reason = self._reason_to_stop(start_time, iteration, current, step_size, cost.evaluations)
             if reason:
                 break
-
-            for direction in _directions(problem, here, pairs):
-                length, point = self._search(cost, manifold, here, direction, bool(pairs))
-                there = _Iterate.at(point, cost, problem) if length > 0 else here
-                if length > 0 and there.is_finite:
-                    break
-                pairs.clear()
-            else:
-                what = "cost or gradient not finite" if length > 0 else "no lower cost along the gradient"
+            step = self._step(cost, problem, current, pairs)
+            if isinstance(step, str):
                 seconds = time.time() - start_time
-                reason = f"Terminated - {what} after {iteration} iterations, {seconds:.2f} seconds."
+                reason = f"Terminated - {step} after {iteration} iterations, {seconds:.2f} seconds."
                 break
-
-            _remember(pairs, manifold, here, there, direction, length)
-            iteration, step_size, here = iteration + 1, length, there
-
+            _update_pairs(pairs, problem.manifold, current, step)
+            iteration, step_size, current = iteration + 1, step.length, step.end
         if self._verbosity >= 1:
             print(reason)
             print("")
         return self._return_result(
             start_time=start_time,
-            point=here.point,
-            cost=here.cost,
+            point=current.point,
+            cost=current.cost,
             iterations=iteration,
             stopping_criterion=reason,
             cost_evaluations=cost.evaluations,
             step_size=step_size,
-            gradient_norm=here.gradient_norm,
+            gradient_norm=current.gradient_norm,
         )
 
-    def _search(self, cost, manifold, here, direction, unit_step_first):
-        slope = manifold.inner_product(here.point, here.gradient, direction)
-        norm = float(manifold.norm(here.point, direction))
-        if not (slope < 0 and norm < np.inf):
-            return 0.0, here.point
-        searcher = self.line_searcher
-        if unit_step_first and dataclasses.is_dataclass(searcher) and hasattr(searcher, "first_step"):
-            # A copy, because the original would begin at the t it accepted last, for another kind of d.
-            searcher = dataclasses.replace(searcher, first_step=norm)
-        return searcher.search(cost, manifold, here.point, direction, here.cost, slope)
+    def _step(
+        self, cost: "_CountedCost", problem: pymanopt.Problem, current: "_Iterate", pairs: "_Pairs"
+    ) -> "_Step | str":
+        """Return the first step that lowers the cost; in words why there is none."""
+        length = 0.0
+        for direction in _directions(problem, current, pairs):
+            length, point = self._search(cost, problem.manifold, current, direction, bool(pairs))
+            if length > 0:
+                end = _Iterate.at(point, cost, problem)
+                if end.is_finite:
+                    return _Step(direction, length, end)
+            pairs.clear()
+        return "cost or gradient not finite" if length > 0 else "no lower cost along the gradient"
 
-    def _reason_to_stop(self, start_time, iteration, here, step_size, cost_evaluations):
-        if not here.is_finite:
+    def _search(
+        self, cost: "_CountedCost", manifold: Any, current: "_Iterate", direction: Any, unit_step_first: bool
+    ) -> tuple[float, Any]:
+        slope = manifold.inner_product(current.point, current.gradient, direction)
+        norm = float(manifold.norm(current.point, direction))
+        if not (slope < 0 and norm < np.inf):
+            return 0.0, current.point
+        searcher: Any = self.line_searcher
+        if unit_step_first and _has_first_step(searcher):
+            # A copy, because the original would start with the t it accepted last, for another direction.
+            searcher = dataclasses.replace(searcher, first_step=norm)
+        return searcher.search(cost, manifold, current.point, direction, current.cost, slope)
+
+    def _reason_to_stop(
+        self,
+        start_time: float,
+        iteration: int,
+        current: "_Iterate",
+        step_size: float | None,
+        cost_evaluations: int,
+    ) -> str | None:
+        if not current.is_finite:
             return "Terminated - cost or gradient not finite at the initial point."
         return self._check_stopping_criterion(
             start_time=start_time,
             iteration=iteration,
-            gradient_norm=here.gradient_norm,
+            gradient_norm=current.gradient_norm,
             step_size=np.inf if step_size is None else step_size,
             cost_evaluations=cost_evaluations,
         )
 
-    def _start_printing(self):
+    def _start_printing(self) -> printer.ColumnPrinter | printer.VoidPrinter:
         if self._verbosity >= 1:
             print("Optimizing...")
         if self._verbosity < 2:
@@ -182,16 +208,17 @@ class LBFGS(Optimizer):
         return columns
 
 
-class _Counted:
+class _CountedCost:
     """A cost that counts its evaluations, and is +∞ where it is NaN: no searcher takes +∞ for a decrease."""
 
-    def __init__(self, cost):
-        functools.update_wrapper(self, cost)  # brings along what searchers look for, such as `restrict`
+    def __init__(self, cost: Any) -> None:
+        functools.update_wrapper(self, cost)  # copies its attributes, such as `restrict`
+        self._cost = cost
         self.evaluations = 0
 
-    def __call__(self, point):
+    def __call__(self, point: Any) -> float:
         self.evaluations += 1
-        value = self.__wrapped__(point)
+        value = self._cost(point)
         return np.inf if np.isnan(value) else value
 
 
@@ -202,13 +229,19 @@ class _Iterate(NamedTuple):
     gradient_norm: float
 
     @classmethod
-    def at(cls, point, cost, problem):
+    def at(cls, point: Any, cost: _CountedCost, problem: pymanopt.Problem) -> "_Iterate":
         value, gradient = cost(point), problem.riemannian_gradient(point)
         return cls(point, value, gradient, problem.manifold.norm(point, gradient))
 
     @property
-    def is_finite(self):
+    def is_finite(self) -> bool:
         return bool(np.isfinite(self.cost) and np.isfinite(self.gradient_norm))
+
+
+class _Step(NamedTuple):
+    direction: Any
+    length: float
+    end: _Iterate
 
 
 class _Pair(NamedTuple):
@@ -217,27 +250,30 @@ class _Pair(NamedTuple):
     sy: float
 
 
-def _directions(problem, here, pairs):
-    """Where to search, in turn: −H grad f, and the preconditioned and plain gradients if that fails."""
+_Pairs: TypeAlias = deque[_Pair]
+
+
+def _directions(problem: pymanopt.Problem, current: _Iterate, pairs: _Pairs) -> Iterator[Any]:
+    """Yield search directions: −H grad f, then the preconditioned or plain gradient if that fails."""
     if pairs:
-        yield -_inverse_hessian(problem, here, pairs)
-    direction = -problem.preconditioner(here.point, here.gradient)
-    if problem.manifold.inner_product(here.point, here.gradient, direction) < 0:
+        yield -_inverse_hessian(problem, current, pairs)
+    direction = -problem.preconditioner(current.point, current.gradient)
+    if problem.manifold.inner_product(current.point, current.gradient, direction) < 0:
         yield direction
     else:  # P is not positive definite
-        yield -here.gradient
+        yield -current.gradient
 
 
-def _inverse_hessian(problem, here, pairs):
-    """H grad f by the two-loop recursion (Nocedal and Wright, Algorithm 7.4)."""
-    inner = functools.partial(problem.manifold.inner_product, here.point)
-    q, alphas = here.gradient, []
+def _inverse_hessian(problem: pymanopt.Problem, current: _Iterate, pairs: _Pairs) -> Any:
+    """Return H grad f by the two-loop recursion (Nocedal and Wright, Algorithm 7.4)."""
+    inner = functools.partial(problem.manifold.inner_product, current.point)
+    q, alphas = current.gradient, []
     for s, y, sy in reversed(pairs):
         alphas.append(float(inner(s, q) / sy))
         q = q - alphas[-1] * y
     _, y, sy = pairs[-1]
-    yPy = inner(y, problem.preconditioner(here.point, y))
-    r = problem.preconditioner(here.point, q)
+    yPy = inner(y, problem.preconditioner(current.point, y))
+    r = problem.preconditioner(current.point, q)
     if yPy > 0:
         r = float(sy / yPy) * r
     for s, y, sy in pairs:
@@ -245,21 +281,27 @@ def _inverse_hessian(problem, here, pairs):
     return r
 
 
-def _remember(pairs, manifold, here, there, direction, length):
-    """Carry the pairs to the new point and add that of the step just made, if it passes the cautious rule."""
-    transport = functools.partial(manifold.transport, here.point, there.point)
-    inner = functools.partial(manifold.inner_product, there.point)
+def _update_pairs(pairs: _Pairs, manifold: Any, current: _Iterate, step: _Step) -> None:
+    """Transport the pairs to the new point and add that of the step, if it satisfies the cautious rule."""
+    transport = functools.partial(manifold.transport, current.point, step.end.point)
+    inner = functools.partial(manifold.inner_product, step.end.point)
 
-    s = transport(float(length / manifold.norm(here.point, direction)) * direction)
-    y = there.gradient - transport(here.gradient)
+    s = transport(float(step.length / manifold.norm(current.point, step.direction)) * step.direction)
+    y = step.end.gradient - transport(current.gradient)
     # The transport need not preserve inner products, so those of the old pairs are computed again.
-    carried = [_pair(inner, transport(old.s), transport(old.y)) for old in pairs]
+    transported = [_pair(inner, transport(old.s), transport(old.y)) for old in pairs]
     new = _pair(inner, s, y)
     pairs.clear()
-    pairs.extend(old for old in carried if old.sy > 0)
-    if new.sy > 0 and new.sy >= 1e-4 * here.gradient_norm * inner(s, s):
+    pairs.extend(old for old in transported if old.sy > 0)
+    if new.sy > 0 and new.sy >= 1e-4 * current.gradient_norm * inner(s, s):
         pairs.append(new)
 
 
-def _pair(inner, s, y):
+def _has_first_step(searcher: Any) -> bool:
+    """Whether a line searcher is a dataclass with the field `first_step`, the length of its first trial."""
+    fields = dataclasses.fields(searcher) if dataclasses.is_dataclass(searcher) else ()
+    return any(field.name == "first_step" for field in fields)
+
+
+def _pair(inner: Callable[[Any, Any], float], s: Any, y: Any) -> _Pair:
     return _Pair(s, y, inner(s, y))

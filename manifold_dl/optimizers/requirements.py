@@ -1,4 +1,4 @@
-"""Which methods of a manifold an optimizer calls, so that what is missing is said before a run begins."""
+"""Which methods of a manifold each optimizer calls, so that a missing one is reported before a run starts."""
 
 from typing import Any
 
@@ -20,6 +20,13 @@ _NEEDS = {
 
 def require_methods(optimizer: Any, feasible: FeasibleSet) -> None:
     """Refuse an optimizer that calls methods which the manifold does not have.
+
+    Parameters
+    ----------
+    optimizer : object
+        A Pymanopt optimizer, `LBFGS`, or any other: for one of unknown class nothing is required.
+    feasible : FeasibleSet
+        The manifold, which can list its missing methods.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What an optimizer returns, looked at before it is believed."""
+"""Validation of what an optimizer returns. `running.py` calls `returned_point`."""
 
 from typing import Any
 
@@ -8,10 +8,26 @@ from manifold_dl.components.errors import ComponentError
 
 
 def returned_point(optimizer: Any, result: Any, problem: Any, start: np.ndarray) -> np.ndarray:
-    """The point that an optimizer ended at, in the dtype of its start.
+    """Return the point that an optimizer ended at, in the dtype of its start.
 
-    It may hold NaN, as that of Pymanopt's own optimizers may where a cost overflows: the update rule refuses
-    such a point and leaves the atoms where they are.
+    It may contain NaN, as that of Pymanopt's own optimizers may where a cost overflows: the update rule
+    refuses such a point and leaves the atoms unchanged.
+
+    Parameters
+    ----------
+    optimizer : object
+        The optimizer, for the message.
+    result : object
+        What its method `run` returned.
+    problem : pymanopt.Problem
+        The problem it was run on.
+    start : ndarray
+        The initial point.
+
+    Returns
+    -------
+    ndarray
+        A point of the manifold, or an array that is not finite.
 
     Raises
     ------
@@ -49,7 +65,7 @@ def returned_point(optimizer: Any, result: Any, problem: Any, start: np.ndarray)
 
 
 def described(value: Any) -> str:
-    """What was returned, in a few words."""
+    """Describe a returned value in a few words."""
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape} and dtype {value.dtype}"
     return "None" if value is None else f"a {type(value).__name__}"

@@ -1,10 +1,13 @@
-"""How an update rule runs any Pymanopt optimizer: a copy of it, silently, from where the atoms are.
+"""Run any Pymanopt optimizer in an update rule: on a copy, silently, from the current atoms.
 
-Whatever this package has to know of Pymanopt's private attributes is in this file.
+THE ONE FILE OF THE PACKAGE THAT USES PRIVATE ATTRIBUTES OF PYMANOPT'S OBJECTS. Pymanopt 2.2.1 has no public
+way to set the verbosity (`_verbosity`) and the tolerance (`_min_gradient_norm`) of an optimizer that exists,
+or to read its line searcher (`_line_searcher`) and population size (`_population_size`). The update rules and
+`check_optimizer` call `OptimizerRun`.
 """
 
 import inspect
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from functools import lru_cache
 from numbers import Real
@@ -12,32 +15,41 @@ from typing import Any
 
 import numpy as np
 import pymanopt
+from pymanopt.manifolds.manifold import Manifold
 from pymanopt.optimizers import NelderMead, ParticleSwarm
 from pymanopt.optimizers.optimizer import Optimizer
 
 from manifold_dl.components.errors import ComponentError, is_users, naming, raised_in
 from manifold_dl.manifolds.randomness import global_generator
-from manifold_dl.optimizers.faults import require_sound_parts
+from manifold_dl.optimizers.faults import require_sound_components
+from manifold_dl.optimizers.population import initial_population
 from manifold_dl.optimizers.requirements import require_methods
 from manifold_dl.optimizers.returned import returned_point
 
 
 class OptimizerRun:
-    """An optimizer at work in one run of an update rule: a copy, which alone changes.
+    """An optimizer during one run of an update rule: a copy, the only one that changes.
 
-    The memory of a line searcher belongs to its problem: Pymanopt's guess the next step from the costs of the
-    last one, which mean nothing for another problem. A searcher with the attribute ``keeps_step = True``, as
-    ours have it, says that what it remembers is good for the next problem too, and keeps it from one set
-    of atoms, and from one iteration, to the next.
+    The memory of a line searcher belongs to its problem: Pymanopt's predict the next step from the costs of
+    the last one, which mean nothing for another problem. The attribute ``keeps_step = True`` is part of the
+    protocol of a line searcher, False by default. It says that what the searcher remembers (its private
+    numbers) is valid for the next problem too: then it is kept from one set of atoms, and from one outer
+    iteration, to the next. The line searchers of this package have it.
 
     Parameters
     ----------
-    optimizer : Pymanopt optimizer
-        It is copied, with its line searcher, and stays as it is.
+    optimizer : pymanopt.optimizers.optimizer.Optimizer
+        It is copied, with its line searcher, and stays unchanged. Any other object with the method
+        ``run(problem, initial_point=)`` can be used.
     memory : dict, optional
-        What `memory` of an earlier run was, to go on as if there had been no break.
+        The attribute `memory` of an earlier run, to continue as if there had been no interruption.
     is_own : bool
-        The optimizer was made for this run and need not be copied.
+        Whether the optimizer was made for this run and need not be copied.
+
+    Attributes
+    ----------
+    searches : bool
+        Whether the optimizer uses a line searcher.
 
     Examples
     --------
@@ -59,21 +71,20 @@ class OptimizerRun:
         self._own = own = optimizer if is_own else _copied(optimizer)
         if isinstance(own, Optimizer):
             own._verbosity = 0  # its default prints every step, for thousands of problems
-        #: Whether it moves along lines, as those optimizers do that take a line searcher.
-        self.searches = _takes_line_searcher(type(own))
+        self.searches = _takes_line_searcher(own.__class__)
         self._searcher = getattr(optimizer, "_line_searcher", None) if self.searches else None
-        parts = [(optimizer, "optimizer"), (self._searcher, "line searcher")]
-        self._users = [(part, role) for part, role in parts if part is not None and is_users(part)]
+        components = [(optimizer, "optimizer"), (self._searcher, "line searcher")]
+        self._users = [(one, role) for one, role in components if one is not None and is_users(one)]
         if self.searches:
-            own.line_searcher = None  # that of an earlier run of the user's, with its memory
+            own.line_searcher = None  # it may be that of an earlier run by the user, with its memory
             if memory:
                 self._recall(memory)
 
     @property
     def memory(self) -> dict[str, float | None]:
-        """What the line searcher takes to the next problem: its private numbers, by name."""
+        """What the line searcher keeps for the next problem: its private numbers, by name."""
         searcher = getattr(self._own, "line_searcher", None)
-        if not getattr(searcher, "keeps_step", False):
+        if not _keeps_step(searcher):
             return {}
         return {
             name: None if value is None else float(value)
@@ -82,21 +93,35 @@ class OptimizerRun:
         }
 
     def minimize(self, problem: pymanopt.Problem, start: np.ndarray, rng: Any = None) -> np.ndarray:
-        """The point where the optimizer ends that begins at the point `start` of the problem's manifold.
+        """Run the optimizer from a point of the problem's manifold, and return the point where it ends.
 
-        `rng` is for the optimizers that move a whole population of points at random.
+        Parameters
+        ----------
+        problem : pymanopt.Problem
+            If it has the attribute `feasible` (a `FeasibleSet`), the methods that the optimizer needs and
+            the point that it returns are checked.
+        start : ndarray
+            The initial point.
+        rng : Generator or seed, optional
+            For optimizers that move a population of points at random.
+
+        Returns
+        -------
+        ndarray
+            The final point, in the dtype of the start. It may contain NaN.
         """
         if getattr(problem, "feasible", None) is not None:
             require_methods(self.optimizer, problem.feasible)
-        own, options, beginning, draws = self._own, {}, start, nullcontext()
+        own, options = self._own, {}
+        initial: np.ndarray | list[np.ndarray] = start
+        draws: AbstractContextManager[None] = nullcontext()
         if self.searches:
-            keeps_step = getattr(own.line_searcher, "keeps_step", False)
-            options = {"reuse_line_searcher": keeps_step}
+            options = {"reuse_line_searcher": _keeps_step(own.line_searcher)}
         if isinstance(own, ParticleSwarm | NelderMead):
             own = deepcopy(own)  # they keep limits that they choose for the dimension of their first problem
             rng = np.random.default_rng(rng)
-            beginning = _population(own, problem, start, rng)
-            draws = global_generator(rng)  # they draw from NumPy's global generator, and know no other
+            initial = initial_population(problem, start, _population_size(own, problem.manifold), rng)
+            draws = global_generator(rng)  # they use NumPy's global generator only
         if isinstance(own, Optimizer):
             # Pymanopt's line searchers divide by the norm of the gradient and by its square.
             smallest = float(np.sqrt(np.finfo(start.dtype).tiny))
@@ -107,9 +132,9 @@ class OptimizerRun:
             np.errstate(divide="ignore", invalid="ignore", over="ignore"),
         ):
             try:
-                result = own.run(problem, initial_point=beginning, **options)
+                result = own.run(problem, initial_point=initial, **options)
             except Exception as error:
-                # Its conjugate gradients divide by the gradient's norm before they look whether it is zero.
+                # Pymanopt's conjugate gradients divide by the gradient's norm before testing it for zero.
                 point = getattr(problem, "stationary_point", None)
                 if (
                     isinstance(error, ZeroDivisionError)
@@ -117,19 +142,19 @@ class OptimizerRun:
                     and point is not None
                 ):
                     return point
-                if not isinstance(error, ComponentError):  # it may have been given what it cannot use
-                    self._require_sound_parts(problem, start)
+                if not isinstance(error, ComponentError):  # another component may be the cause
+                    self._require_sound_components(problem, start)
                 raise
             point = returned_point(self.optimizer, result, problem, start)
-            self._require_sound_parts(problem, start, point)
+            self._require_sound_components(problem, start, point)
         return point
 
-    def _require_sound_parts(
+    def _require_sound_components(
         self, problem: pymanopt.Problem, start: np.ndarray, point: np.ndarray | None = None
     ) -> None:
-        """Name the user's part that kept the optimizer from moving, or led it to what is no point.
+        """Raise a `ComponentError` for the user's component that prevented the optimizer from moving.
 
-        `point` is where it ended; None if it failed.
+        `point` is where it ended; None if it raised an exception.
         """
         users = [*self._users]
         if is_users(problem.manifold):
@@ -137,25 +162,30 @@ class OptimizerRun:
         if not users:
             return
         is_finite = point is not None and bool(np.isfinite(point).all())
-        if is_finite and not np.array_equal(point, start):
+        if point is not None and is_finite and not np.array_equal(point, start):
             return
-        require_sound_parts(problem, self._searcher, start)
+        require_sound_components(problem, self._searcher, start)
         if point is not None and not is_finite:
-            part, role = users[0]
-            raise ComponentError(part, role, "led to a point that is not finite")
+            component, role = users[0]
+            raise ComponentError(component, role, "led to a point that is not finite")
 
     def _recall(self, memory: dict[str, float | None]) -> None:
         own = self._own
         searcher = deepcopy(own._line_searcher)
-        if getattr(searcher, "keeps_step", False):
+        if _keeps_step(searcher):
             own.line_searcher = searcher
             for name, value in memory.items():
                 if hasattr(searcher, name):
                     setattr(searcher, name, value)
 
 
-@lru_cache  # a signature takes longer than a step
-def _takes_line_searcher(optimizer_type: type) -> bool:
+def _keeps_step(searcher: Any) -> bool:
+    """Return the attribute `keeps_step` of a line searcher, which Pymanopt's own do not have."""
+    return bool(getattr(searcher, "keeps_step", False))
+
+
+@lru_cache  # inspecting a signature takes longer than a step
+def _takes_line_searcher(optimizer_type: Any) -> bool:
     return "reuse_line_searcher" in inspect.signature(optimizer_type.run).parameters
 
 
@@ -164,40 +194,15 @@ def _copied(optimizer: Any) -> Any:
         return deepcopy(optimizer)
     except Exception as error:
         problem = (
-            f"cannot be copied, and every run works on a copy of its own ({type(error).__name__}: {error}); "
+            f"cannot be copied, and every run uses a copy ({type(error).__name__}: {error}); "
             "give its class a method __deepcopy__"
         )
         raise ComponentError(optimizer, "optimizer", problem) from error
 
 
-def _population(
-    optimizer: ParticleSwarm | NelderMead,
-    problem: pymanopt.Problem,
-    start: np.ndarray,
-    rng: np.random.Generator,
-) -> list[np.ndarray]:
-    """The start and random neighbours of it, so near that one of them has a lower cost.
-
-    Among many unknowns the curvature decides the cost of a far neighbour: from a start that is better than
-    all the rest such methods hardly ever find down, and would hand it back.
-    """
-    manifold = problem.manifold
+def _population_size(optimizer: ParticleSwarm | NelderMead, manifold: Manifold) -> int:
     if isinstance(optimizer, ParticleSwarm):
-        # The default of its `run`; another number than it expects would make it print.
-        size = optimizer._population_size or min(40, 10 * manifold.dim)
-    else:
-        # A simplex has dim + 1 corners. Pymanopt 2.2.1 refuses just that number, by an inverted comparison.
-        size = manifold.dim + 2
-    directions = [manifold.projection(start, rng.standard_normal(start.shape)) for _ in range(int(size) - 1)]
-    lowest = problem.cost(start)
-    for radius in 0.1 * 0.5 ** np.arange(25):
-        for i, direction in enumerate(directions[:8]):
-            for step in (radius, -radius):
-                if problem.cost(manifold.retraction(start, step * direction)) < lowest:
-                    directions[i] = np.sign(step) * direction
-                    return _neighbours(manifold, start, radius, directions)
-    return _neighbours(manifold, start, 0.1, directions)  # the start is a minimum, to rounding
-
-
-def _neighbours(manifold: Any, start: np.ndarray, radius: float, directions: list) -> list[np.ndarray]:
-    return [start, *(manifold.retraction(start, radius * direction) for direction in directions)]
+        # The default of its `run`; it prints a message for any other number than it expects.
+        return int(optimizer._population_size or min(40, 10 * manifold.dim))
+    # A simplex has dim + 1 corners. Pymanopt 2.2.1 refuses just that number, by an inverted comparison.
+    return int(manifold.dim) + 2

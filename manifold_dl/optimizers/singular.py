@@ -1,11 +1,15 @@
-"""The closed form for a single atom, as an optimizer: K-SVD's singular vector."""
+"""`LeadingSingularVector`: the closed form for a single atom, K-SVD's singular vector, as an optimizer.
+
+With one unit atom u the objective is ‖Y_r‖² − ‖Y_rᵀu‖²/(1 + μ). `KSVD` and `SimCO` with `OneAtATime` use it.
+"""
 
 import time
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 from pymanopt.manifolds import Grassmann, Oblique, Stiefel
-from pymanopt.optimizers.optimizer import Optimizer
+from pymanopt.optimizers.optimizer import Optimizer, OptimizerResult
 
 from manifold_dl.manifolds import Lines, Orthonormal, Spheres, SpheresWithin
 
@@ -25,6 +29,8 @@ class LeadingSingularVector(Optimizer):
     ----------
     power_steps : int, optional
         Make that many steps of the power method from the initial point instead of solving exactly.
+    *args, **kwargs
+        The arguments of every Pymanopt optimizer, which have no effect here; `verbosity` is 0 by default.
 
     Examples
     --------
@@ -36,7 +42,7 @@ class LeadingSingularVector(Optimizer):
     [[0.6 0.8]]
     """
 
-    def __init__(self, power_steps=None, *args, **kwargs):
+    def __init__(self, power_steps: int | None = None, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"verbosity": 0, **kwargs})
         if power_steps is not None and power_steps < 1:
             raise ValueError(
@@ -44,42 +50,37 @@ class LeadingSingularVector(Optimizer):
             )
         self._power_steps = power_steps
 
-    def run(self, problem, *, initial_point=None):
-        """Solve `problem`, a dictionary problem in one atom whose codes follow, without regularizers."""
-        objective = getattr(problem, "objective", None)
-        if objective is None or objective.shape[1] != 1:
-            raise ValueError(
-                "LeadingSingularVector updates one atom at a time: use a schedule like OneAtATime()."
-            )
-        if objective.fixed_codes is not None or problem.penalties:
-            raise ValueError(
-                "There is no closed form for fixed codes or regularizers: take another optimizer."
-            )
-        manifold = problem.manifold
-        in_subspace = isinstance(manifold, SpheresWithin)
-        if type(manifold) not in UNIT_SPHERES and not in_subspace:
-            raise ValueError(
-                f"There is no closed form on {manifold}: the singular vector is the best of all unit "
-                "vectors, and those are not known to be its points."
-            )
+    def run(self, problem: Any, *, initial_point: np.ndarray | None = None) -> OptimizerResult:
+        """Solve a dictionary problem in one atom whose codes follow, without regularizers.
+
+        Parameters
+        ----------
+        problem : DictionaryProblem
+            As `update_problem` returns it, for a single atom.
+        initial_point : m×1 array, optional
+            The current atom: it decides the sign, and is the start of the power method. By default random.
+
+        Returns
+        -------
+        pymanopt.optimizers.optimizer.OptimizerResult
+            With the minimum as its point.
+        """
+        rows = _signals_of_one_atom(problem)
         start = time.time()
         self._initialize_log()
-        rows = objective.users.astype(float, copy=False)
-        if in_subspace:
-            rows = manifold.within(rows.T).T
         if initial_point is None:
-            initial_point = manifold.random_point()
+            initial_point = problem.manifold.random_point()
         if self._power_steps is None:
             u = _leading(rows)
         else:
             u = np.asarray(initial_point, dtype=float)
             for _ in range(self._power_steps):
                 u = _unit(rows.T @ (rows @ u))
-        if not u.any():  # the signals have nothing to say: no direction is better than that of the start
+        if not u.any():  # the signals are zero, and all directions equally good: keep that of the start
             u = np.asarray(initial_point)
         if np.vdot(u, initial_point) < 0:
-            u = -u  # of the two signs, the one nearer to where the atom was
-        point = u.astype(objective.dtype)
+            u = -u  # of the two signs, the one nearer to the current atom
+        point = u.astype(problem.objective.dtype)
         return self._return_result(
             start_time=start,
             point=point,
@@ -90,8 +91,28 @@ class LeadingSingularVector(Optimizer):
         )
 
 
-def _leading(rows):
-    """The leading right singular vector of `rows`, as a column; zero if they are."""
+def _signals_of_one_atom(problem: Any) -> np.ndarray:
+    """Return the signals that use the atom, as rows in float64; raise if there is no closed form."""
+    objective = getattr(problem, "objective", None)
+    if objective is None or objective.shape[1] != 1:
+        raise ValueError(
+            "LeadingSingularVector updates one atom at a time: use a schedule like OneAtATime()."
+        )
+    if objective.fixed_codes is not None or problem.penalties:
+        raise ValueError("There is no closed form for fixed codes or regularizers: take another optimizer.")
+    manifold = problem.manifold
+    in_subspace = isinstance(manifold, SpheresWithin)
+    if type(manifold) not in UNIT_SPHERES and not in_subspace:
+        raise ValueError(
+            f"There is no closed form on {manifold}: the singular vector is the best of all unit "
+            "vectors, and those are not known to be its points."
+        )
+    rows = objective.users.astype(float, copy=False)
+    return manifold.within(rows.T).T if in_subspace else rows
+
+
+def _leading(rows: np.ndarray) -> np.ndarray:
+    """Return the leading right singular vector of `rows`, as a column; zero if they are zero."""
     m = rows.shape[1]
     gram = rows.T @ rows
     energy = np.trace(gram)
@@ -101,6 +122,6 @@ def _leading(rows):
     return scipy.linalg.eigh(gram / energy, subset_by_index=[m - 1, m - 1], check_finite=False)[1]
 
 
-def _unit(vector):
+def _unit(vector: np.ndarray) -> np.ndarray:
     norm = np.linalg.norm(vector)
     return vector / norm if norm > 0 else vector
