@@ -1,20 +1,27 @@
-"""Progress on stderr, a line for each piece of work, with the time left; nothing where nobody is looking."""
+"""Progress bars on stderr, one per task, with the remaining time; none if stderr is not a terminal."""
 
 import contextlib
 import io
+from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 
 class Bars:
-    """A display of several `Bar`s, for a `with` block; it vanishes at the end."""
+    """A display of several `Bar`s for a ``with`` block; it is removed at the end.
 
-    def __init__(self, quiet):
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing, and suppress what the kernels print on stderr while they are compiled.
+    """
+
+    def __init__(self, quiet: bool) -> None:
         console = Console(stderr=True)
-        # The kernels say on stderr when they are compiled; errors are printed after the block.
-        self.silence = contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext()
-        self.display = Progress(
+        # Errors are printed after the block.
+        self._silence = contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext()
+        self._display = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TaskProgressColumn(),
@@ -25,52 +32,78 @@ class Bars:
             transient=True,
         )
 
-    def __enter__(self):
-        self.silence.__enter__()
-        self.display.start()
+    def __enter__(self) -> Self:
+        self._silence.__enter__()
+        self._display.start()
         return self
 
-    def __exit__(self, *_):
-        self.display.stop()
-        self.silence.__exit__(None, None, None)
+    def __exit__(self, *_: object) -> None:
+        self._display.stop()
+        self._silence.__exit__(None, None, None)
 
-    def bar(self, description, note="starting; the first run compiles its kernels"):
-        return Bar(self.display, self.display.add_task(description, total=None, note=note))
+    def bar(self, description: str, note: str = "starting; the first run compiles its kernels") -> "Bar":
+        """Add a bar.
+
+        Parameters
+        ----------
+        description : str
+            The text before the bar.
+        note : str
+            The text after the bar until the first progress.
+
+        Returns
+        -------
+        Bar
+        """
+        return Bar(self._display, self._display.add_task(description, total=None, note=note))
 
 
 class Bar:
-    """One line: a callback of `learn_dictionary` and of `denoise`."""
+    """One progress bar; a callback of `learn_dictionary` and of `denoise`.
 
-    def __init__(self, display, task):
-        self.display, self.task = display, task
-        self.phase = None
+    Parameters
+    ----------
+    display : rich.progress.Progress
+        Where it is shown.
+    task : rich.progress.TaskID
+        Its number in the display.
+    """
 
-    def begin(self, total):
+    def __init__(self, display: Progress, task: TaskID) -> None:
+        self._display, self._task = display, task
+        self._phase: str | None = None
+
+    def begin(self, total: int) -> None:
+        """Start the phase of learning, with so many iterations."""
         self._enter("learning", total)
 
-    def __call__(self, step):
-        self.advance(step.iteration + 1, f"learning, loss {step.loss:.4g}")
+    def __call__(self, step: Any) -> None:
+        """Show the iteration and the loss of a `Step`."""
+        self._advance(step.iteration + 1, f"learning, loss {step.loss:.4g}")
 
-    def reconstructed(self, done, total):
-        self._enter("rebuilding the picture", total)
-        self.advance(done)
+    def reconstructed(self, done: int, total: int) -> None:
+        """Show how many patches of a picture are reconstructed."""
+        self.count(done, total, "rebuilding the picture")
 
-    def count(self, done, total, note):
-        """Work that is not learning: so many of so many."""
+    def count(self, done: int, total: int, note: str) -> None:
+        """Show the progress of a task other than learning; every `note` is a phase of its own."""
         self._enter(note, total)
-        self.advance(done)
+        self._advance(done)
 
-    def advance(self, done, note=None):
-        self.display.update(self.task, completed=done, **({"note": note} if note else {}))
+    def finish(self, note: str) -> None:
+        """Show a full bar with a last note."""
+        self._display.update(self._task, total=1, completed=1, note=note)
 
-    def finish(self, note):
-        self.display.update(self.task, total=1, completed=1, note=note)
+    def hide(self) -> None:
+        """Remove the bar from the display."""
+        self._display.update(self._task, visible=False)
 
-    def hide(self):
-        self.display.update(self.task, visible=False)
+    def _advance(self, done: int, note: str | None = None) -> None:
+        fields: dict[str, Any] = {"note": note} if note else {}
+        self._display.update(self._task, completed=done, **fields)
 
-    def _enter(self, phase, total):
-        # A fresh start for the clock too: each phase has a speed of its own.
-        if phase != self.phase:
-            self.display.reset(self.task, total=total, note=phase)
-        self.phase = phase
+    def _enter(self, phase: str, total: int) -> None:
+        # The clock is reset as well, because every phase has its own speed.
+        if phase != self._phase:
+            self._display.reset(self._task, total=total, note=phase)
+        self._phase = phase

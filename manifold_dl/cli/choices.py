@@ -1,20 +1,35 @@
 """Components named on the command line: ours, Pymanopt's, and those that other packages register.
 
-`plugins` finds them by name, so a plug-in is there for every command as soon as it is installed.
+`plugins` finds them by name, so an installed plug-in can be used in every command. `learn`, `encode` and
+`denoise` have these options.
 """
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 
-def names_of(kind, *more):
-    """For shell completion."""
+def names_of(kind: str, *more: str) -> Callable[[str], list[str]]:
+    """Return the function with which the shell completes the names of components.
 
-    def complete(incomplete: str):
+    Parameters
+    ----------
+    kind : str
+        One of `plugins.KINDS`.
+    *more : str
+        Names besides those of the registered components.
+
+    Returns
+    -------
+    callable
+        Beginning of a name → list of names.
+    """
+
+    def complete(incomplete: str) -> list[str]:
         from manifold_dl import plugins  # imports every package that defines components
 
         known = sorted([*more, *map(spelled, plugins.available(kind))])
@@ -24,14 +39,30 @@ def names_of(kind, *more):
 
 
 def spelled(name: str) -> str:
-    """A name as one types it: ``golden-section`` for `GoldenSection`; ``omp`` and ``simco`` stay one word."""
+    """Return a class name as the command line spells it.
+
+    Parameters
+    ----------
+    name : str
+        The name of a class.
+
+    Returns
+    -------
+    str
+        In lower case, with hyphens between words.
+
+    Examples
+    --------
+    >>> spelled("GoldenSection"), spelled("SimCO"), spelled("OMP")
+    ('golden-section', 'simco', 'omp')
+    """
     return re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "-", name).replace("_", "-").lower()
 
 
 UpdateOption = Annotated[
     str,
     typer.Option(
-        help="The rule that improves the dictionary: simco, ksvd, mod, ...",
+        help="The rule for the dictionary update: simco, ksvd, mod, ...",
         autocompletion=names_of("updates"),
     ),
 ]
@@ -46,21 +77,21 @@ SolverOption = Annotated[
 LineSearcherOption = Annotated[
     str | None,
     typer.Option(
-        help="How far SimCO's optimizer goes along a line: golden-section, wolfe-search, ...",
+        help="The line search of SimCO's optimizer: golden-section, wolfe-search, ...",
         autocompletion=names_of("line_searchers"),
     ),
 ]
 ManifoldOption = Annotated[
     str | None,
     typer.Option(
-        help="Where SimCO's atoms live: spheres, zero-mean, stiefel, ...",
+        help="The manifold of SimCO's dictionaries: spheres, zero-mean, stiefel, ...",
         autocompletion=names_of("manifolds"),
     ),
 ]
 RegularizerOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="A penalty on SimCO's dictionary, as NAME:WEIGHT; may be repeated.",
+        help="A regularizer of SimCO's dictionary, as NAME:WEIGHT; may be repeated.",
         autocompletion=names_of("regularizers"),
     ),
 ]
@@ -72,8 +103,20 @@ MuOption = Annotated[
 ]
 
 
-def coder_named(name, sparsity):
-    """A sparse coder with so many atoms a signal, if it can be told how many."""
+def coder_named(name: str, sparsity: int) -> Any:
+    """Return the sparse coder of that name.
+
+    Parameters
+    ----------
+    name : str
+        As the command line spells it.
+    sparsity : int
+        Atoms per signal, for coders that have this parameter.
+
+    Returns
+    -------
+    SparseCoder
+    """
     from manifold_dl.components import by_name
 
     return by_name.component("coders", name, "--coder", sparsity=sparsity)
@@ -81,7 +124,17 @@ def coder_named(name, sparsity):
 
 @dataclass(frozen=True)
 class UpdateChoice:
-    """The options that make an update rule; all but the first belong to SimCO."""
+    """The options of an update rule; all but the first belong to SimCO.
+
+    Parameters
+    ----------
+    update, solver, line_searcher, manifold : str
+        Names of components.
+    mu : float
+        The ridge on the codes.
+    regularizers : list of str
+        Regularizers as NAME:WEIGHT.
+    """
 
     update: str = "simco"
     solver: str | None = None
@@ -92,10 +145,21 @@ class UpdateChoice:
 
     @property
     def is_default(self) -> bool:
+        """Whether no option was given."""
         return self == UpdateChoice() or self == UpdateChoice(regularizers=[])
 
     def make(self, **settings: Any) -> Any:
-        """The rule; `settings` are those of SimCO that no option names."""
+        """Return the update rule.
+
+        Parameters
+        ----------
+        **settings
+            Parameters of SimCO; those given as options take precedence.
+
+        Returns
+        -------
+        DictionaryUpdate
+        """
         from manifold_dl.components import by_name
         from manifold_dl.optimizers.by_name import optimizer
         from manifold_dl.regularizers.by_name import regularizers
@@ -119,7 +183,7 @@ class UpdateChoice:
             **settings,
         )
 
-    def _options(self):
+    def _options(self) -> dict[str, Any]:
         return {
             "--solver": self.solver,
             "--line-searcher": self.line_searcher,

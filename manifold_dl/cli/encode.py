@@ -3,24 +3,20 @@
 import time
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from manifold_dl.cli.choices import coder_named, names_of
-from manifold_dl.cli.learn import Columns
-from manifold_dl.cli.shared import (
-    Force,
-    Json,
-    Quiet,
-    Threads,
-    input_file,
-    print_json,
-    require_free,
-    whole_file,
-)
+from manifold_dl.cli.options import Columns, Force, Json, Quiet, Threads, input_file
+from manifold_dl.cli.outputs import output_file, report, require_writable
 
-AT_ONCE = 20_000  # signals between two looks at the clock
+if TYPE_CHECKING:
+    import numpy as np
+
+    from manifold_dl.cli.bars import Bar
+
+BLOCK = 20_000  # signals between two updates of the progress
 
 
 def encode(
@@ -35,74 +31,71 @@ def encode(
         ),
     ] = None,
     sparsity: Annotated[
-        int | None, typer.Option(min=1, help="Atoms in a signal; by default as many as in learning.")
+        int | None, typer.Option(min=1, help="Atoms per signal; by default as many as in learning.")
     ] = None,
     columns: Columns = False,
     threads: Threads = None,
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
-):
+) -> None:
     """Represent the signals in a .npy file by a few atoms each.
 
     MODEL comes from learn, and holds the coder it was learned with: that one is used, unless --coder names
     another. DATA has a signal in every row, and so have the codes (or in every column: --columns). Read them
     with scipy.sparse.load_npz.
     """
-    require_free(out, force, (".npz",))
-    import numpy as np
+    require_writable(out, force, (".npz",))
     import scipy.sparse
 
     from manifold_dl.cli.bars import Bars
     from manifold_dl.cli.signals import read_signals
-    from manifold_dl.coders.calling import run_coder
     from manifold_dl.learning import storage
 
     learned = storage.load(model)
     D, Y = learned.dictionary, read_signals(data, columns)
     if len(Y) != len(D):
-        other = "" if len(Y.T) != len(D) else " Its transpose would: see --columns."
+        other = "" if len(Y.T) != len(D) else " Its transpose has: see --columns."
         raise ValueError(f"{data} has signals of length {len(Y)}, the atoms have length {len(D)}.{other}")
     chosen = choose_coder(model, learned, coder, sparsity)
-    parts, error, begin = [], 0.0, time.perf_counter()
+    begin = time.perf_counter()
     with Bars(quiet or as_json) as bars:
-        bar = bars.bar(data.name)
-        for first in range(0, Y.shape[1], AT_ONCE):
-            some = Y[:, first : first + AT_ONCE]
-            parts.append(run_coder(chosen, some, D.astype(Y.dtype), threads=threads))
-            error += float(np.sum((some - D @ parts[-1]) ** 2))
-            bar.count(first + some.shape[1], Y.shape[1], "coding")
-    codes = scipy.sparse.hstack(parts, format="csc")
-    with whole_file(out, force) as file:
+        codes, error = _encode_blocks(chosen, Y, D, threads, bars.bar(data.name))
+    with output_file(out, force) as file:
         scipy.sparse.save_npz(file, codes if columns else codes.T.tocsr())
-    facts = {
-        "out": out,
-        "signals": Y.shape[1],
-        "atoms": D.shape[1],
-        "coder": repr(chosen),
-        "entries": int(codes.nnz),
-        "loss": error / Y.shape[1],
-        "seconds": time.perf_counter() - begin,
-    }
-    if as_json:
-        print_json(facts)
-    elif not quiet:
-        mean = codes.nnz / Y.shape[1]
-        print(
-            f"{out}: {Y.shape[1]} signals coded by {chosen!r}, {mean:.3g} atoms each on average; "
-            f"{facts['seconds']:.1f} s."
-        )
+    n, seconds = Y.shape[1], time.perf_counter() - begin
+    facts = {"out": out, "signals": n, "atoms": D.shape[1], "coder": repr(chosen), "entries": int(codes.nnz)}
+    sentence = (
+        f"{out}: {n} signals coded by {chosen!r}, {codes.nnz / n:.3g} atoms each on average; {seconds:.1f} s."
+    )
+    report({**facts, "loss": error / n, "seconds": seconds}, sentence, as_json=as_json, quiet=quiet)
 
 
-def choose_coder(model, learned, name, sparsity):
-    """The coder that is named, or else the one that the model was learned with."""
+def choose_coder(model: Path, learned: Any, name: str | None, sparsity: int | None) -> Any:
+    """Return the coder that is named, or else the one that the model was learned with.
+
+    Parameters
+    ----------
+    model : Path
+        The file of the model, for messages.
+    learned : Result
+        What is in the file.
+    name : str, optional
+        The coder of the option ``--coder``.
+    sparsity : int, optional
+        Atoms per signal of the option ``--sparsity``.
+
+    Returns
+    -------
+    SparseCoder
+    """
     import numpy as np
 
     from manifold_dl.components.settings import is_text, shown
 
-    widest = max(1, int(np.diff(learned.codes.indptr).max(initial=1)))
     if name is not None:
-        return coder_named(name, sparsity or widest)
+        largest = max(1, int(np.diff(learned.codes.indptr).max(initial=1)))
+        return coder_named(name, sparsity or largest)
     stored = learned.settings.get("coder")
     if stored is None:
         raise ValueError(
@@ -112,9 +105,29 @@ def choose_coder(model, learned, name, sparsity):
         raise ValueError(
             f"{model} was learned with a coder that has no name here, {shown(stored)}: name one with --coder."
         )
-    coder = learned.component("coder")
+    coder: Any = learned.component("coder")
     if sparsity is None:
         return coder
-    if not is_dataclass(coder) or "sparsity" not in {field.name for field in fields(coder)}:
+    names = {field.name for field in fields(coder)} if is_dataclass(coder) else set()
+    if "sparsity" not in names:
         raise ValueError(f"--sparsity {sparsity}: {coder!r}, the coder of {model}, has no such parameter.")
-    return replace(coder, sparsity=sparsity)
+    changed: Any = replace(coder, sparsity=sparsity)
+    return changed
+
+
+def _encode_blocks(
+    coder: Any, Y: "np.ndarray", D: "np.ndarray", threads: int | None, bar: "Bar"
+) -> tuple[Any, float]:
+    """Return the codes (sparse, d×n) and ‖Y − DX‖², block by block with progress."""
+    import numpy as np
+    import scipy.sparse
+
+    from manifold_dl.coders.calling import run_coder
+
+    blocks, error = [], 0.0
+    for first in range(0, Y.shape[1], BLOCK):
+        signals = Y[:, first : first + BLOCK]
+        blocks.append(run_coder(coder, signals, D.astype(Y.dtype), threads=threads))
+        error += float(np.sum((signals - D @ blocks[-1]) ** 2))
+        bar.count(first + signals.shape[1], Y.shape[1], "coding")
+    return scipy.sparse.hstack(blocks, format="csc"), error

@@ -1,17 +1,33 @@
 """The picture that `demo` writes: a column for every method with the result, a close-up and the atoms."""
 
-TITLE = "manifold-dl demo"  # in the file's metadata: a demo may overwrite what a demo has written
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+TITLE = "manifold-dl demo"  # in the metadata of the file: the demo may overwrite its own pictures
 
 
-def draw(file, clean, noisy, results, rows):
-    """Original, noisy picture and results side by side, as PNG into an open file.
+def draw(
+    file: IO[bytes],
+    clean: "np.ndarray",
+    noisy: "np.ndarray",
+    results: dict[str, Any],
+    rows: list[dict[str, Any]],
+) -> None:
+    """Draw original, noisy picture and results side by side, as PNG into an open file.
 
     Parameters
     ----------
     file : binary file
-    clean, noisy : rows×columns arrays in the range of 8 bits
-    results : dict of name → DenoisingResult
-    rows : list of dicts with the PSNR and SSIM of the noisy picture and of each result
+        Open for writing.
+    clean, noisy : array (rows×columns)
+        The pictures, with 255 for white.
+    results : dict of str → DenoisingResult
+        By the name of the method.
+    rows : list of dict
+        PSNR and SSIM of the noisy picture and of each result.
     """
     import numpy as np
     from matplotlib.figure import Figure
@@ -37,7 +53,7 @@ def draw(file, clean, noisy, results, rows):
         )
         close = picture[top : top + spot, left : left + spot]
         axes[1, i].imshow(close, interpolation="nearest", **grey)
-        # The first row belongs to the noisy picture: nothing is measured of the original.
+        # The first row belongs to the noisy picture; the original has none.
         measured = f"{rows[i - 1]['psnr']:.2f} dB, SSIM {rows[i - 1]['ssim']:.3f}" if i else ""
         colour = "#1a7f37" if i and rows[i - 1]["method"] == best else "black"
         axes[0, i].set_title(f"{title}\n{measured}", fontsize=11, color=colour, linespacing=1.4)
@@ -45,7 +61,7 @@ def draw(file, clean, noisy, results, rows):
     dictionaries = [start, *(result.dictionary for result in results.values())]
     for ax, dictionary in zip(axes[2, 1:], dictionaries, strict=True):
         plot_atoms(dictionary, ax=ax)
-    for ax, title in zip(axes[2, 1:], ["where all begin", *results], strict=True):
+    for ax, title in zip(axes[2, 1:], ["initial dictionary", *results], strict=True):
         ax.text(
             0.5, -0.02, title, transform=ax.transAxes, ha="center", va="top", fontsize=10, color="#555555"
         )
@@ -55,8 +71,18 @@ def draw(file, clean, noisy, results, rows):
     figure.savefig(file, format="png", metadata={"Software": TITLE})
 
 
-def is_ours(path):
-    """Whether a file is the picture of an earlier demo."""
+def is_ours(path: Path) -> bool:
+    """Return whether a file is the picture of an earlier demo.
+
+    Parameters
+    ----------
+    path : Path
+        It need not exist.
+
+    Returns
+    -------
+    bool
+    """
     from PIL import Image
 
     try:
@@ -66,8 +92,8 @@ def is_ours(path):
         return False
 
 
-def _captions(figure, axes):
-    """What the rows show, in the corner that has no atoms; and a headline."""
+def _captions(figure: Any, axes: Any) -> None:
+    """Add a headline, and a description in the corner that has no atoms."""
     figure.suptitle(
         "Denoising with a dictionary learned from the noisy picture itself: σ = 25, 256 atoms of 8×8 pixels",
         fontsize=15,
@@ -75,9 +101,9 @@ def _captions(figure, axes):
     )
     text = (
         "The atoms\n\n"
-        "MOD, K-SVD and SimCO as in\nthe paper learn from 1,000\npatches in ten rounds, ours\n"
+        "MOD, K-SVD and SimCO as in\nthe paper learn from 1,000\npatches in ten iterations, ours\n"
         "from 40,000 in as many.\n\n"
-        "Every patch is then made of as\nfew atoms as bring it within\nthe noise, and the overlapping\n"
+        "Every patch is then coded by\nthe fewest atoms whose error is\nwithin the noise; overlapping\n"
         "patches are averaged."
     )
     axes[2, 0].text(

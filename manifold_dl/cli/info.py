@@ -1,13 +1,15 @@
-"""``manifold-dl info``: what a bug report should say, or what a model was learned with."""
+"""``manifold-dl info``: versions for a bug report, or what a model was learned with."""
 
 import math
 import os
 import platform
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from manifold_dl.cli.shared import Json, input_file, print_json
+from manifold_dl.cli.options import Json, input_file
+from manifold_dl.cli.outputs import report
 
 PACKAGES = ["numpy", "scipy", "pymanopt", "autograd", "numba", "scikit-learn", "matplotlib", "rich", "typer"]
 OPTIONAL = {"scikit-image": "images", "pillow": "images", "dask": "distributed"}
@@ -16,18 +18,21 @@ OPTIONAL = {"scikit-image": "images", "pillow": "images", "dask": "distributed"}
 def info(
     model: Annotated[Path | None, input_file("MODEL", "A .npz file from learn.")] = None,
     as_json: Json = False,
-):
-    """Versions, threads, and where the compiled kernels are kept; or what a MODEL was learned with."""
+) -> None:
+    """Print versions, threads and the folder of the compiled kernels; or what a MODEL was learned with."""
     facts = installation() if model is None else facts_of(model)
-    if as_json:
-        print_json(facts)
-    else:
-        _print_table(facts)
+    report(facts, lambda: _print_table(facts), as_json=as_json, quiet=False)
 
 
-def installation():
-    """What a bug report should say."""
+def installation() -> dict[str, Any]:
+    """Return versions, threads and the folder of the compiled kernels, for a bug report.
+
+    Returns
+    -------
+    dict
+    """
     from manifold_dl import __version__
+    from manifold_dl.cli.compilation import cache_folder
     from manifold_dl.engines.threads import available_threads
 
     return {
@@ -36,13 +41,23 @@ def installation():
         "system": f"{platform.system()} {platform.machine()}",
         "threads": available_threads(),
         "processors": os.cpu_count(),
-        "kernels": kernel_cache(),
+        "kernels": cache_folder(),
         "packages": {name: _version(name) for name in [*PACKAGES, *OPTIONAL]},
     }
 
 
-def facts_of(path):
-    """What is in a model, and what it was learned with."""
+def facts_of(path: Path) -> dict[str, Any]:
+    """Return what is in a model, and what it was learned with.
+
+    Parameters
+    ----------
+    path : Path
+        A .npz file from `learn`.
+
+    Returns
+    -------
+    dict
+    """
     from manifold_dl.learning import storage
 
     model = storage.load(path)
@@ -60,7 +75,7 @@ def facts_of(path):
     }
 
 
-def _print_table(facts):
+def _print_table(facts: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -68,11 +83,11 @@ def _print_table(facts):
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for number, (name, value) in enumerate(_rows(facts)):
         table.add_row(name, Text(value, overflow="fold"), style="bold" if number == 0 else None)
-    Console().print(table, soft_wrap=True)  # a path is there to be copied: whole
+    Console().print(table, soft_wrap=True)  # not cut: a path should be copied whole
 
 
-def _rows(facts):
-    """Names and values as text, those of packages and settings among the others."""
+def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield names and values as text; packages and settings have a row for each entry."""
     from manifold_dl.components.settings import printable, shown
 
     for name, value in facts.items():
@@ -89,27 +104,13 @@ def _rows(facts):
                 text = ", ".join(f"{package} {number}" for package, number in versions.items())
                 yield "versions", printable(text)
         elif name == "explained":
-            yield name, "not known" if math.isnan(value) else f"{value:.2%} of the energy"
+            yield name, "unknown" if math.isnan(value) else f"{value:.2%} of the energy"
         else:
             title = name if name == "manifold_dl" else name.replace("_", " ")
             yield title, f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
-def kernel_cache():
-    """The folder of the compiled kernels, or what stands in for them."""
-    from manifold_dl.kernels.backend import NUMBA_INSTALLED
-
-    if not NUMBA_INSTALLED:
-        return "plain NumPy: Numba is not installed"
-    from numba.extending import is_jitted
-
-    from manifold_dl.kernels import reduced
-
-    folders = (kernel.stats.cache_path for kernel in vars(reduced).values() if is_jitted(kernel))
-    return next(folders, "not known")
-
-
-def _version(name):
+def _version(name: str) -> str | None:
     try:
         return version(name)
     except PackageNotFoundError:

@@ -1,20 +1,39 @@
 """Signals from a ``.npy`` file, for `learn` and `encode`."""
 
+from pathlib import Path
+
 import numpy as np
 
 from manifold_dl._validation import as_matrix
 
 
-def read_signals(path, columns):
-    """Signals in the columns of a matrix of float32 or float64, whichever way round the file has them.
+def read_signals(path: Path, columns: bool) -> np.ndarray:
+    """Read signals from a file.
 
-    It is checked as it stands in the file: an error names rows and columns of the file, counted from 0.
+    Parameters
+    ----------
+    path : Path
+        A .npy file with a matrix of numbers.
+    columns : bool
+        Whether the file has a signal in every column; otherwise in every row.
+
+    Returns
+    -------
+    array (m×n)
+        A signal in every column, float32 or float64.
+
+    Raises
+    ------
+    ValueError
+        If the file is not such a matrix. Rows and columns in messages are those of the file, from 0.
     """
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)  # mapped: a header's claims are checked
+        array = np.load(
+            path, mmap_mode="r", allow_pickle=False
+        )  # mapped: the size in the header is checked against the file
     except (FileNotFoundError, PermissionError):
         raise
-    except (ValueError, EOFError, OSError, SyntaxError):  # NumPy's own words advise to unpickle it
+    except (ValueError, EOFError, OSError, SyntaxError):  # NumPy's message would advise to unpickle it
         raise ValueError(f"{path} is no .npy file of numbers, or a damaged one.") from None
     if not isinstance(array, np.ndarray):
         array.close()

@@ -294,7 +294,7 @@ def test_pictures_come_back_as_they_were_written(tmp_path, name, shape, dtype):
     colours = whole if whole.ndim == 2 or shape[2] == 3 else whole[:, :, :-1]
     alpha = None if colours is whole else whole[:, :, -1]
     picture = pictures.Photograph(colours[:, :, 0] if colours.shape[2:] == (1,) else colours, alpha)
-    pictures.require_room(picture, tmp_path / name)
+    pictures.require_format(picture, tmp_path / name)
     with open(tmp_path / name, "wb") as file:
         pictures.write_picture(file, picture, tmp_path / name)
     again = pictures.read_picture(tmp_path / name, 1000)
@@ -319,7 +319,7 @@ def test_formats_that_cannot_hold_a_picture_are_refused(tmp_path, name, shape, d
     whole = pixels(shape, dtype)
     alpha = whole[:, :, 3] if shape[2:] == (4,) else None
     with pytest.raises(ValueError, match=words):
-        pictures.require_room(
+        pictures.require_format(
             pictures.Photograph(whole[..., :3] if alpha is not None else whole, alpha), tmp_path / name
         )
 
