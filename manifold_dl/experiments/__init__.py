@@ -1,14 +1,15 @@
-"""The paper's figures and tables, and what goes past them: one short file per result.
+"""The paper's figures and tables, and two experiments beyond them: one file for each.
 
-Every file holds a function that measures (a pure one, but for times), a function that draws, and a `Study`
-that names its parameters. `study.py` runs any of them: over processes, resumable, with the same numbers
-however many.
-``manifold-dl reproduce NAME`` is the command line to it.
+Every file holds a function that measures (deterministic, except for times), a function that draws, a function
+that checks claims, and the `Study` made of them. `running.run` runs any study: in several processes,
+resumable, with the same numbers for any number of processes. ``manifold-dl reproduce NAME`` calls it.
 """
 
 from importlib import import_module
 
-_HOMES = {
+from manifold_dl.experiments.study import Study
+
+_MODULES = {
     "fig1": "fig1",
     "fig2a": "fig2",
     "fig2b": "fig2",
@@ -19,17 +20,34 @@ _HOMES = {
     "recovery": "recovery",
     "solvers": "solvers",
 }
-NAMES = tuple(_HOMES)
+NAMES = tuple(_MODULES)
+
+__all__ = ["NAMES", "Study", "find"]
 
 
-def find(name):
-    """The `Study` of that name.
+def find(name: str) -> Study:
+    """Return the study of that name.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`.
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    ValueError
+        If there is no study of that name.
 
     Examples
     --------
     >>> find("fig2a").title
     'Dictionary update with the true support, no noise'
     """
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise ValueError(f"there is no experiment {name!r}; choose from {', '.join(NAMES)}, or all.")
-    return getattr(import_module(f"manifold_dl.experiments.{_HOMES[name]}"), name)
+    study: Study = vars(import_module(f"manifold_dl.experiments.{_MODULES[name]}"))[name]
+    return study

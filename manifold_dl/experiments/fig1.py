@@ -1,21 +1,33 @@
 """Figure 1: ill-conditioned dictionaries, Section VI-A.
 
-The paper handpicks an example, 78 signals of 16×32 atoms with the support known, in which MOD, K-SVD and
-primitive SimCO run from one start into a singular point: the objective stops falling, the gradient does not
-vanish, and κ(D) stays large. Regularized SimCO (μ = 0.01) keeps κ small; the gradient of f, which it does not
-minimise, is left with what the ridge adds. Our example is handpicked as well, so the same run is made for
-many draws, and the last panel shows where each of them ends.
+The paper selects an example, 78 signals of 16×32 atoms with the support known, in which MOD, K-SVD and
+primitive SimCO converge from one start to a singular point: the objective stops decreasing, the gradient does
+not vanish, and κ(D) stays large. Regularized SimCO (μ = 0.01) keeps κ small; it does not minimise f, so the
+gradient of f does not vanish either. Our example is selected as well, so the same run is repeated for many
+draws, and the last panel shows the final κ of each of them.
 """
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manifold_dl.experiments.methods import PAPER, draw_signals, paper_methods, update_with_true_support
-from manifold_dl.experiments.study import Claim, Study
-from manifold_dl.experiments.tables import in_order, select
+from manifold_dl.experiments.methods import (
+    PAPER,
+    TRUTH,
+    draw_signals,
+    paper_methods,
+    update_with_true_support,
+)
+from manifold_dl.experiments.study import Claim, Parameters, Part, Study
+from manifold_dl.experiments.tables import Row, Table, in_order, listed, select
 from manifold_dl.metrics import condition_number
 from manifold_dl.plotting import method_style
 from manifold_dl.plotting.style import GREY
 from manifold_dl.problem.update_problem import update_problem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SETTING = {
     "shape": [16, 32],
@@ -23,29 +35,28 @@ SETTING = {
     "signals": 78,
     "mu": 0.01,
     "iterations": 200,
-    "example": 3,  # the draw whose course is shown
+    "example": 3,  # the draw whose iterations are shown
     "trials": 50,
 }
 QUICK = {"trials": 6}
 
-TRUTH = "true dictionary"
 SINGULAR = 10  # the paper calls a dictionary with κ > 10 ill-conditioned
 
 
-def parts(parameters):
-    """The draws to be counted, and the example if it is not among them."""
+def parts(parameters: Parameters) -> list[Part]:
+    """Return the draws that are counted, and the example if it is not among them."""
     draws = sorted({*range(parameters["trials"]), parameters["example"]})
     return [{"draw": draw} for draw in draws]
 
 
-def measure(parameters, seed, draw):
-    """Where the four methods end in one draw of signals and start; for the example, how they get there."""
+def measure(parameters: Parameters, seed: int, draw: int) -> list[Row]:
+    """Run the four methods on one draw: the last iterate of each, and for the example every iterate."""
     (m, d), iterations = parameters["shape"], parameters["iterations"]
     true, X, Y, start = draw_signals(m, d, parameters["signals"], parameters["sparsity"], draw, seed)
     support = X.astype(bool)
     primitive = update_problem(Y, support, threads=1)
 
-    def row(method, iteration, D):
+    def row(method: str, iteration: int, D: np.ndarray) -> Row:
         return {
             "method": method,
             "draw": draw,
@@ -55,21 +66,19 @@ def measure(parameters, seed, draw):
             "kappa": condition_number(D, support),
         }
 
-    rows = []
+    rows: list[Row] = []
     for method, update in paper_methods(parameters["mu"]).items():
-        course = []
 
-        def visit(t, D, method=method, course=course):
+        def visit(t: int, D: np.ndarray, method: str = method) -> None:
             if t == iterations or draw == parameters["example"]:
-                course.append(row(method, t, D))
+                rows.append(row(method, t, D))
 
         update_with_true_support(update, Y, support, start, iterations, visit)
-        rows += course
     return [*rows, row(TRUTH, iterations, true)]
 
 
-def draw(table):
-    """Objective, gradient and κ of the example against iterations, and the final κ of all draws."""
+def draw(table: Table) -> "Figure":
+    """Draw objective, gradient and κ of the example against iterations, and the final κ of all draws."""
     import matplotlib.pyplot as plt
 
     example = select(table, iteration=0)["draw"][0]
@@ -83,9 +92,9 @@ def draw(table):
     methods = [method for method in in_order(table["method"]) if method != TRUTH]
     for ax, (column, (title, label)) in zip(axes.flat, columns.items(), strict=False):
         for method in methods:
-            course = select(table, method=method, draw=example)
-            looks = method_style(method) | {"markevery": max(1, last // 8)}
-            ax.plot(course["iteration"], course[column], **looks, label=method)
+            iterates = select(table, method=method, draw=example)
+            look = method_style(method) | {"markevery": max(1, last // 8)}
+            ax.plot(iterates["iteration"], iterates[column], **look, label=method)
         ax.set(title=title, xlabel="iterations", ylabel=label, yscale="log")
     _draw_truth(axes[1, 0], select(table, method=TRUTH, draw=example)["kappa"][0])
     _draw_final(axes[1, 1], select(table, iteration=last), example)
@@ -93,7 +102,7 @@ def draw(table):
     return figure
 
 
-def _draw_truth(ax, kappa):
+def _draw_truth(ax: "Axes", kappa: float) -> None:
     ax.axhline(kappa, color=GREY, linewidth=1, linestyle=(0, (1, 1.5)), zorder=1)
     ax.annotate(
         f"κ of the {TRUTH}: {kappa:.2f}", (1, kappa), (0, -4), xycoords=("axes fraction", "data"),
@@ -102,22 +111,22 @@ def _draw_truth(ax, kappa):
     ax.set_ylim(bottom=0.7 * kappa)
 
 
-def _draw_final(ax, final, example):
-    """A dot for every draw, the example with a ring; how many are singular is written above."""
+def _draw_final(ax: "Axes", final: Table, example: int) -> None:
+    """Draw a dot for every draw, the example with a ring; the number of singular ones is written above."""
     methods, draws = in_order(final["method"]), in_order(final["draw"])
-    # Side by side in an order that has nothing to do with κ: multiples of the golden ratio spread evenly.
+    # Horizontal positions are independent of κ: multiples of the golden ratio are evenly distributed.
     places = dict(zip(draws, 0.6 * (np.arange(len(draws)) * 0.618 % 1 - 0.5), strict=True))
     for i, method in enumerate(methods):
-        mine = select(final, method=method)
-        looks = method_style(method) | {"linestyle": "none"}
+        rows = select(final, method=method)
+        look = method_style(method) | {"linestyle": "none"}
         if method == TRUTH:
-            looks |= {"color": GREY, "marker": "o"}
-        x = i + np.array([places[draw] for draw in mine["draw"].tolist()])
-        ax.plot(x, mine["kappa"], **looks, markersize=4, alpha=0.75, markeredgewidth=0)
-        shown = mine["draw"] == example
-        ring = {"markersize": 9, "markerfacecolor": "none", "markeredgecolor": "black", "linestyle": "none"}
-        ax.plot(x[shown], mine["kappa"][shown], marker="o", **ring)
-        singular = int(np.sum(mine["kappa"] > SINGULAR))
+            look |= {"color": GREY, "marker": "o"}
+        x = i + np.array([places[draw] for draw in rows["draw"].tolist()])
+        ax.plot(x, rows["kappa"], **look, markersize=4, alpha=0.75, markeredgewidth=0)
+        shown = rows["draw"] == example
+        ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": "black", "linestyle": "none"}
+        ax.plot(x[shown], rows["kappa"][shown], marker="o", markersize=9, **ring)
+        singular = int(np.sum(rows["kappa"] > SINGULAR))
         ax.annotate(
             f"{singular}", (i, 1.0), (0, -2), xycoords=("data", "axes fraction"),
             textcoords="offset points", ha="center", va="top", fontsize="small",
@@ -131,8 +140,8 @@ def _draw_final(ax, final, example):
     ax.set_title(f"All {len(draws)} draws; how many end with κ > {SINGULAR}")
 
 
-def claims(table):
-    """Section VI-A, for the example; and in how many of all draws the same happens."""
+def claims(table: Table) -> list[Claim]:
+    """Check Section VI-A for the example, and count the draws in which the same happens."""
     last = table["iteration"].max()
     example = select(table, iteration=0)["draw"][0]
     kappa = {
@@ -146,9 +155,9 @@ def claims(table):
     return [
         Claim(
             "MOD, K-SVD and primitive SimCO may end with κ > 10, far from any stationary point",
-            f"example: κ = {_listed(kappa, others, '.0f')}; gradients, as shares of the first: "
-            f"{_listed(still, others, '.3f')}; the last quarter of the iterations changes them by factors of "
-            f"{_listed(left, others, '.2f')}",
+            f"example: κ = {listed(kappa, others, '.0f')}; gradients, as fractions of the first: "
+            f"{listed(still, others, '.3f')}; the last quarter of the iterations changes them by factors of "
+            f"{listed(left, others, '.2f')}",
             all(
                 bool(kappa[method] > SINGULAR and left[method] > 0.8 and still[method] > 0.01)
                 for method in others
@@ -157,23 +166,10 @@ def claims(table):
         Claim(
             "regularized SimCO avoids ill-conditioned dictionaries",
             f"example: κ = {kappa[PAPER[3]]:.1f}; of {len(ill['MOD'])} draws κ > 10 in "
-            + ", ".join(f"{ill[method].sum()} ({method})" for method in PAPER),
+            + listed({method: draws.sum() for method, draws in ill.items()}, PAPER, "d"),
             bool(kappa[PAPER[3]] < 5 and ill[PAPER[3]].sum() < min(ill[method].sum() for method in others)),
         ),
     ]
 
 
-def _listed(values, methods, form):
-    return ", ".join(f"{values[method]:{form}} ({method})" for method in methods)
-
-
-fig1 = Study(
-    name="fig1",
-    title="Ill-conditioned dictionaries",
-    full=SETTING,
-    quick=QUICK,
-    parts=parts,
-    measure=measure,
-    draw=draw,
-    claims=claims,
-)
+fig1 = Study("fig1", "Ill-conditioned dictionaries", SETTING, QUICK, parts, measure, draw, claims)

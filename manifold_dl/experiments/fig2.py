@@ -1,22 +1,30 @@
 """Figure 2: the dictionary update alone, with the true support, without noise (a) and at 20 dB (b).
 
-Few signals are the hard case: 16×32 dictionaries, S = 4, 400 iterations. The ridge of regularized SimCO
-falls from 1e-1 to 1e-4 in four steps of 100 iterations.
+16×32 dictionaries, S = 4, 400 iterations; few signals are the hard case. The ridge of regularized SimCO is
+reduced from 1e-1 to 1e-4 in four stages of 100 iterations.
 """
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from manifold_dl.experiments.methods import (
+    TRUTH,
     draw_signals,
     error_per_signal,
-    in_equal_shares,
+    in_equal_fractions,
     paper_methods,
     update_with_true_support,
 )
-from manifold_dl.experiments.study import Claim, Study
-from manifold_dl.experiments.tables import in_order, means, select, standard_error
+from manifold_dl.experiments.study import Claim, Parameters, Part, Study
+from manifold_dl.experiments.tables import Row, Table, in_order, means, select, standard_error
 from manifold_dl.metrics import condition_number, recovery
 from manifold_dl.plotting import method_style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SETTING = {
     "shape": [16, 32],
@@ -27,28 +35,26 @@ SETTING = {
     "snr_db": None,
     "trials": 50,
 }
-TRUTH = "true dictionary"
 QUICK = {"signals": [60, 100, 200], "iterations": 200, "trials": 4}
 
 
-def parts(parameters):
+def parts(parameters: Parameters) -> list[Part]:
+    """Return every trial of every number of signals."""
     return [{"n": n, "trial": trial} for n in parameters["signals"] for trial in range(parameters["trials"])]
 
 
-def measure(parameters, seed, n, trial):
-    """One draw of signals and start, and where the four methods end from there."""
+def measure(parameters: Parameters, seed: int, n: int, trial: int) -> list[Row]:
+    """Draw signals and a start, run the four methods from it, and measure the last dictionary of each."""
     m, d = parameters["shape"]
     snr_db, iterations = parameters["snr_db"], parameters["iterations"]
     true, X, Y, start = draw_signals(m, d, n, parameters["sparsity"], seed, n, trial, snr_db=snr_db)
     support = X.astype(bool)
-    rules = paper_methods(in_equal_shares(parameters["ridges"], iterations))
+    rules = paper_methods(in_equal_fractions(parameters["ridges"], iterations))
     ends = {
         name: update_with_true_support(rule, Y, support, start, iterations) for name, rule in rules.items()
     }
     if snr_db is not None:
-        ends["true dictionary"] = (
-            true  # the floor; a learned dictionary fits some of the noise and gets below it
-        )
+        ends[TRUTH] = true  # for comparison: a learned dictionary fits some noise and has a lower error
     return [
         {
             "method": method,
@@ -62,31 +68,31 @@ def measure(parameters, seed, n, trial):
     ]
 
 
-def draw(table):
-    """Mean error, with its standard error, and mean share of the true atoms found, against n."""
+def draw(table: Table) -> "Figure":
+    """Draw the mean error, with its standard error, and the mean fraction of true atoms found, against n."""
     import matplotlib.pyplot as plt
 
-    figure, (errors, shares) = plt.subplots(1, 2, figsize=(9.6, 4.2))
+    figure, (errors, fractions) = plt.subplots(1, 2, figsize=(9.6, 4.2))
     for method in in_order(table["method"]):
-        mine = select(table, method=method)
-        sizes, look = np.unique(mine["n"]), method_style(method)
-        of_size = [mine["error"][mine["n"] == n] for n in sizes]
-        mean = np.array([np.mean(values) for values in of_size])
-        spread = np.array([standard_error(values) for values in of_size])
-        bars = np.minimum(spread, 0.95 * mean), spread  # a logarithmic axis knows no zero
+        rows = select(table, method=method)
+        sizes, look = np.unique(rows["n"]), method_style(method)
+        by_size = [rows["error"][rows["n"] == n] for n in sizes]
+        mean = np.array([np.mean(values) for values in by_size])
+        spread = np.array([standard_error(values) for values in by_size])
+        bars = np.minimum(spread, 0.95 * mean), spread  # a logarithmic axis has no zero
         errors.errorbar(sizes, mean, yerr=bars, elinewidth=1, capsize=2, **look, label=method)
-        found = [100 * np.mean(mine["recovered"][mine["n"] == n]) for n in sizes]
+        found = [100 * np.mean(rows["recovered"][rows["n"] == n]) for n in sizes]
         if method != TRUTH:
-            shares.plot(sizes, found, **look)
+            fractions.plot(sizes, found, **look)
     errors.set(ylabel="‖Y − DX‖² / n", title="Mean error, and its standard error")
     drawn = [error for of_n in means(table, "error").values() for error in of_n.values()]
     if max(drawn) > 100 * min(drawn):
         errors.set_yscale("log")
     else:
         errors.set_ylim(bottom=0)
-    shares.set(ylabel="atoms found, %", ylim=(-3, 103), title="Atoms of the true dictionary")
+    fractions.set(ylabel="atoms found, %", ylim=(-3, 103), title="Atoms of the true dictionary")
     ticks = np.unique(table["n"])
-    for ax in (errors, shares):
+    for ax in (errors, fractions):
         ax.set(xlabel="number of signals n", xscale="log")
         ax.set_xticks(ticks, labels=[str(n) for n in ticks])
         ax.xaxis.set_minor_locator(plt.NullLocator())
@@ -94,16 +100,16 @@ def draw(table):
     return figure
 
 
-def claims(table):
-    """Section VI-B: regularized SimCO is better than MOD and K-SVD on average; primitive SimCO is worst."""
+def claims(table: Table) -> list[Claim]:
+    """Check Section VI-B: regularized SimCO has the lowest mean error, primitive SimCO the highest."""
     return [
-        _order(
+        _compare(
             "the mean error of regularized SimCO is consistently below those of MOD and K-SVD",
             table,
             "regularized SimCO",
             ("MOD", "K-SVD"),
         ),
-        _order(
+        _compare(
             "primitive SimCO is not as good as the other methods",
             table,
             "primitive SimCO",
@@ -113,57 +119,46 @@ def claims(table):
     ]
 
 
-def _order(says, table, method, others, sign=1):
-    """Whether a method's mean error is below (or above) that of each other, n by n, over the same draws.
+def _compare(says: str, table: Table, method: str, others: Sequence[str], sign: int = 1) -> Claim:
+    """Check whether a method's mean error is below (sign=1) or above (−1) that of the others, for every n.
 
-    A difference counts if it exceeds two standard errors; where it does not, the draws leave it open.
+    A difference is significant if it exceeds two standard errors over the same draws; otherwise it is
+    undecided.
     """
     sizes = in_order(table["n"])
-    clear, open_, against, told = [], [], [], []
+    clear, undecided, against, texts = [], [], [], []
     for n in sizes:
-        mine = select(table, method=method, n=n)["error"]
-        rivals = {other: select(table, method=other, n=n)["error"] for other in others}
-        leads = {other: sign * (errors - mine) for other, errors in rivals.items()}
-        doubts = {other: 2 * standard_error(lead) for other, lead in leads.items()}
-        if any(lead.mean() < -doubts[other] for other, lead in leads.items()):
+        own = select(table, method=method, n=n)["error"]
+        compared = [select(table, method=other, n=n)["error"] for other in others]
+        leads = [sign * (errors - own) for errors in compared]
+        if any(lead.mean() < -2 * standard_error(lead) for lead in leads):
             against.append(n)
-        elif all(lead.mean() > doubts[other] for other, lead in leads.items()):
+        elif all(lead.mean() > 2 * standard_error(lead) for lead in leads):
             clear.append(n)
         else:
-            open_.append(n)
-        told.append(f"{_mean(mine)} against {', '.join(map(_mean, rivals.values()))}")
+            undecided.append(n)
+        texts.append(f"{_mean(own)} against {', '.join(map(_mean, compared))}")
     trials = len(select(table, method=method, n=sizes[0])["error"])
-    verdicts = (("beyond two standard errors", clear), ("undecided", open_), ("the other way round", against))
+    verdicts = (("beyond two standard errors", clear), ("undecided", undecided), ("opposite", against))
     words = "; ".join(f"{word} at n = {', '.join(map(str, ns))}" for word, ns in verdicts if ns)
-    means_of = "; ".join(f"n = {n}: {text}" for n, text in zip(sizes, told, strict=True))
+    all_means = "; ".join(f"n = {n}: {text}" for n, text in zip(sizes, texts, strict=True))
     return Claim(
         says,
-        f"{trials} draws a point, {words} (means ± standard errors, {', '.join(others)}: {means_of})",
+        f"{trials} draws per point, {words} (means ± standard errors, {', '.join(others)}: {all_means})",
         bool(clear and not against),
     )
 
 
-def _mean(errors):
+def _mean(errors: np.ndarray) -> str:
     return f"{np.mean(errors):.2g} ± {standard_error(errors):.1g}"
 
 
 fig2a = Study(
-    name="fig2a",
-    title="Dictionary update with the true support, no noise",
-    full=SETTING,
-    quick=QUICK,
-    parts=parts,
-    measure=measure,
-    draw=draw,
-    claims=claims,
+    "fig2a", "Dictionary update with the true support, no noise", SETTING, QUICK, parts, measure, draw, claims
 )
-fig2b = Study(
+fig2b = replace(
+    fig2a,
     name="fig2b",
     title="Dictionary update with the true support, signals at 20 dB",
     full={**SETTING, "snr_db": 20.0},
-    quick=QUICK,
-    parts=parts,
-    measure=measure,
-    draw=draw,
-    claims=claims,
 )

@@ -1,27 +1,34 @@
-"""Files that are whole or absent, and a lock: what keeps a folder of results in order, for `study.run`."""
+"""Files in a folder of results: texts that are complete or absent, and a lock against two runs at once."""
 
 import os
-import secrets
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+from manifold_dl._files import write_atomically
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text in UTF-8, completely or not at all."""
+    write_atomically(path, lambda file: file.write(text.encode("utf-8")))
 
 
 @contextmanager
-def whole_file(path):
-    """A file open for writing that gets its name only when it is complete, and on the disk."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        with open(part, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+def exclusive(folder: Path, name: str) -> Iterator[None]:
+    """Run a block that no other process runs at the same time for this folder and name.
 
+    Parameters
+    ----------
+    folder : Path
+        Where the lock file is kept.
+    name : str
+        The name of the study.
 
-@contextmanager
-def alone_in(folder, name):
-    """A block that no other process is in at the same time, with the same folder and name."""
+    Raises
+    ------
+    ValueError
+        If another process holds the lock. A lock of a process that has ended is removed.
+    """
     lock = folder / f".{name}.lock"
     if _is_stale(lock):
         lock.unlink(missing_ok=True)
@@ -33,7 +40,7 @@ def alone_in(folder, name):
             "choose another folder with --out, or delete that file if it is not true."
         ) from None
     try:
-        with open(taken, "w", encoding="utf-8") as file:  # all the time: Windows deletes no open file
+        with open(taken, "w", encoding="utf-8") as file:  # kept open: Windows does not delete an open file
             file.write(str(os.getpid()))
             file.flush()
             yield
@@ -41,9 +48,9 @@ def alone_in(folder, name):
         lock.unlink(missing_ok=True)
 
 
-def _is_stale(lock):
-    """Whether a lock was left behind by a process that is gone."""
-    if os.name == "nt":  # where asking with os.kill, as below, would stop the process
+def _is_stale(lock: Path) -> bool:
+    """Whether a lock belongs to a process that has ended."""
+    if os.name == "nt":  # where os.kill, as used below, would stop the process
         try:
             lock.unlink(missing_ok=True)
         except PermissionError:
@@ -52,17 +59,17 @@ def _is_stale(lock):
     try:
         pid = int(_owner(lock))
         if pid != os.getpid():  # in a container every run may have the same number
-            os.kill(pid, 0)  # sends nothing, and fails if there is nobody
+            os.kill(pid, 0)  # sends nothing, and fails if there is no such process
             return False
-    except (ValueError, PermissionError):  # not written yet, or somebody else's
+    except (ValueError, PermissionError):  # not written yet, or the process of another user
         return False
     except (ProcessLookupError, OverflowError):
         pass
     return True
 
 
-def _owner(lock):
+def _owner(lock: Path) -> str:
     try:
         return lock.read_text(encoding="utf-8", errors="replace")
-    except OSError:  # there is none, or it cannot be read
+    except OSError:  # it does not exist, or it cannot be read
         return "?"

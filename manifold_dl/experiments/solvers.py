@@ -1,42 +1,43 @@
 """One dictionary update, every solver: the objective against iterations, evaluations and seconds.
 
-The paper moves with steepest descent and golden section and leaves better ways to the reader (Section III-B).
-Here are some of them, on the very same problem: another search along the line, another direction, and
-the exact Hessian. Every solver is a Pymanopt optimizer; Armijo backtracking is Pymanopt's default search.
+The paper uses steepest descent with golden section and mentions that other methods may be better
+(Section III-B). Here some of them run on the same problem: another line search, another direction, and the
+exact Hessian. Every solver is a Pymanopt optimizer; Armijo backtracking is Pymanopt's default line search.
 
 An iteration is a point that the solver accepted. Evaluations are those of the objective, its gradient, its
-Hessian and probes of a line search; they do not cost the same (a probe of a search that restricts the
-objective to the geodesic does not see m), which is why there are seconds as well.
+Hessian and probes of a line search. Their costs differ (the cost of a probe along a geodesic does not depend
+on m), so seconds are measured as well.
 
-Few signals make a harder problem: 78 are twice the least number that determines 16×32 atoms. There the
-objective has more than one minimum, and with another seed the solvers may come down in different ones.
+Few signals make a harder problem: 78 are twice the smallest number that determines 16×32 atoms. The objective
+then has more than one minimum, and with another seed the solvers may converge to different ones.
 """
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pymanopt.optimizers import ConjugateGradient, SteepestDescent, TrustRegions
 from pymanopt.optimizers.line_search import BackTrackingLineSearcher
 
 from manifold_dl.experiments.methods import draw_signals
-from manifold_dl.experiments.study import Claim, Study
-from manifold_dl.experiments.tables import in_order, select
+from manifold_dl.experiments.study import Claim, Parameters, Part, Study
+from manifold_dl.experiments.tables import Row, Table, in_order, select
 from manifold_dl.line_search import GoldenSection, WolfeSearch
 from manifold_dl.optimizers import LBFGS
 from manifold_dl.plotting import method_style
 from manifold_dl.problem.update_problem import update_problem
 
-SETTING = {
-    "problems": [
-        {"shape": [16, 32], "signals": 78, "sparsity": 4, "iterations": 1500},
-        {"shape": [16, 32], "signals": 300, "sparsity": 4, "iterations": 400},
-        {"shape": [64, 256], "signals": 10_000, "sparsity": 5, "iterations": 150},
-    ],
-    "snr_db": 20.0,
-    "mu": 0.01,
-    "repeats": 5,
-}
-QUICK = {"problems": SETTING["problems"][1:2], "repeats": 2}
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-# Names in the table and the looks that they have elsewhere.
+PROBLEMS = [
+    {"shape": [16, 32], "signals": 78, "sparsity": 4, "iterations": 1500},
+    {"shape": [16, 32], "signals": 300, "sparsity": 4, "iterations": 400},
+    {"shape": [64, 256], "signals": 10_000, "sparsity": 5, "iterations": 150},
+]
+SETTING = {"problems": PROBLEMS, "snr_db": 20.0, "mu": 0.01, "repeats": 5}
+QUICK = {"problems": PROBLEMS[1:2], "repeats": 2}
+
+# Names in the table, and the methods whose colours and markers they have.
 LOOKS = {
     "steepest descent, golden section": "golden section",
     "steepest descent, Armijo": "Armijo",
@@ -45,16 +46,29 @@ LOOKS = {
     "L-BFGS": "L-BFGS",
     "trust region": "trust region",
 }
-CLOSE = 1e-6  # of the way down: where solvers are compared
-BOTTOM = 1e-12  # of the way down; what is left farther below is soon rounding
+CLOSE = 1e-6  # of the initial gap f − f*: where solvers are compared
+BOTTOM = 1e-12  # of the initial gap; smaller gaps are dominated by rounding
 
 
-def optimizers(iterations, threshold):
-    """The solvers by name; they stop at a gradient of norm `threshold`."""
-    # A search that finds nothing better returns a step of 0, and then there is no point in going on.
+def optimizers(iterations: int, threshold: float) -> dict[str, Any]:
+    """Return the solvers by name.
+
+    Parameters
+    ----------
+    iterations : int
+        The largest number of steps.
+    threshold : float
+        The solvers stop where the norm of the gradient is below it.
+
+    Returns
+    -------
+    dict of str → pymanopt Optimizer
+        In the order of `LOOKS`.
+    """
+    # A line search without decrease returns a step of 0; min_step_size ends the run there.
     limits = {"max_iterations": iterations, "min_gradient_norm": threshold, "min_step_size": 1e-15}
     limits |= {"max_time": float("inf"), "verbosity": 0}
-    one_less = limits | {"max_iterations": iterations + 1}  # Pymanopt's stops a step before
+    one_less = limits | {"max_iterations": iterations + 1}  # Pymanopt's CG makes one step less
     rules = (
         SteepestDescent(line_searcher=GoldenSection(), **limits),
         SteepestDescent(line_searcher=BackTrackingLineSearcher(), **limits),
@@ -66,16 +80,17 @@ def optimizers(iterations, threshold):
     return dict(zip(LOOKS, rules, strict=True))
 
 
-def parts(parameters):
+def parts(parameters: Parameters) -> list[Part]:
+    """Return the problems by number."""
     return [{"number": number} for number in range(len(parameters["problems"]))]
 
 
-def measure(parameters, seed, number):
-    """All solvers on one problem, in turns after one to warm up; of each the fastest turn is kept."""
+def measure(parameters: Parameters, seed: int, number: int) -> list[Row]:
+    """Run all solvers on one problem, in turns after one to warm up; of each the fastest run is kept."""
     setting = parameters["problems"][number]
     (m, d), n, sparsity = setting["shape"], setting["signals"], setting["sparsity"]
     _, X, Y, start = draw_signals(m, d, n, sparsity, seed, snr_db=parameters["snr_db"])
-    records = {}
+    records: dict[str, Any] = {}
     for turn in range(parameters["repeats"] + 1):
         for name in LOOKS:
             problem = update_problem(Y, X.astype(bool), mu=parameters["mu"], threads=1)
@@ -99,8 +114,8 @@ def measure(parameters, seed, number):
     ]
 
 
-def draw(table):
-    """How much of the way down is left, against the three measures of effort: a row for every problem."""
+def draw(table: Table) -> "Figure":
+    """Draw the remaining gap against the three measures of effort: a row for every problem."""
     import matplotlib.pyplot as plt
 
     problems = in_order(table["problem"])
@@ -111,10 +126,10 @@ def draw(table):
     for row, problem in zip(axes, problems, strict=True):
         for ax, (effort, label) in zip(row, efforts.items(), strict=True):
             for name in in_order(table["solver"]):
-                course = select(table, problem=problem, solver=name)
-                gap = np.maximum(course["gap"], BOTTOM / 1e3)  # out of the picture, but not to −∞
-                looks = method_style(LOOKS[name]) | {"markevery": 0.2, "markersize": 4.5}
-                ax.plot(course[effort], gap, **looks, label=name)
+                iterates = select(table, problem=problem, solver=name)
+                gap = np.maximum(iterates["gap"], BOTTOM / 1e3)  # below the axes, but not −∞
+                look = method_style(LOOKS[name]) | {"markevery": 0.2, "markersize": 4.5}
+                ax.plot(iterates[effort], gap, **look, label=name)
             ax.set(xlabel=label, xscale="log", yscale="log", ylim=(BOTTOM, 3))
         row[0].set(title=problem, ylabel="(f − f best) / (f start − f best)")
     handles, names = axes[0, 0].get_legend_handles_labels()
@@ -122,36 +137,28 @@ def draw(table):
     return figure
 
 
-def claims(table):
-    """Not the paper's: what the exact Hessian is worth."""
-    made = []
+def claims(table: Table) -> list[Claim]:
+    """Check a claim of ours: the exact Hessian saves iterations."""
+    checked = []
     for problem in in_order(table["problem"]):
-        steps = {}
+        steps: dict[str, int | None] = {}
         for name in LOOKS:
-            course = select(table, problem=problem, solver=name)
-            there = course["iteration"][course["gap"] < CLOSE]
-            steps[name] = int(there[0]) if len(there) else None
-        told = ", ".join(f"{name} {count or '–'}" for name, count in steps.items())
+            iterates = select(table, problem=problem, solver=name)
+            close = iterates["iteration"][iterates["gap"] < CLOSE]
+            steps[name] = int(close[0]) if len(close) else None
+        text = ", ".join(f"{name} {count or '–'}" for name, count in steps.items())
         others = [count for name, count in steps.items() if name != "trust region" and count is not None]
         ours = steps["trust region"]
-        made.append(
+        checked.append(
             Claim(
                 f"{problem}: the trust region takes the fewest iterations",
-                f"to a millionth of the way: {told}",
+                f"iterations to a millionth of the initial gap: {text}",
                 ours is not None and bool(others) and all(ours < count for count in others),
             )
         )
-    return made
+    return checked
 
 
 solvers = Study(
-    name="solvers",
-    title="One dictionary update, every solver",
-    full=SETTING,
-    quick=QUICK,
-    parts=parts,
-    measure=measure,
-    draw=draw,
-    claims=claims,
-    alone=True,
+    "solvers", "One dictionary update, every solver", SETTING, QUICK, parts, measure, draw, claims, alone=True
 )

@@ -1,14 +1,16 @@
 """Table I: running times of Figures 2 to 4, as ratios to MOD in the same run, beside the paper's.
 
-Machines and languages have changed, so the paper's seconds say little today; ratios within one run do. Each
-method runs the loop of its figure on one thread: updates with the true support (Figure 2), learning with OMP
-(Figure 3), and the learning part of denoising (Figure 4). The methods take turns, so that a disturbance
-meets all of them, after a turn to warm up, so that compiling is not timed. All of them pay for the codes that
-are best for the dictionary before an update, which SimCO would not need, and for the drawing of the patches.
+Machines and languages have changed since the paper, so ratios within one run are compared instead of seconds.
+Each method runs the loop of its figure on one thread: updates with the true support (Figure 2), learning with
+OMP (Figure 3), and the learning in denoising (Figure 4). The methods take turns, so that a disturbance
+affects all of them, after a turn to warm up, so that compilation is not timed. For all of them the time
+includes the optimal codes before an update, which SimCO would not need, and the drawing of the patches.
 """
 
 import time
+from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,15 +19,18 @@ from manifold_dl.experiments import fig2, fig3, fig4
 from manifold_dl.experiments.methods import (
     PAPER,
     draw_signals,
-    in_equal_shares,
+    in_equal_fractions,
     paper_methods,
     update_with_true_support,
 )
-from manifold_dl.experiments.study import Claim, Study
-from manifold_dl.experiments.tables import in_order, select
+from manifold_dl.experiments.study import Claim, Parameters, Part, Study
+from manifold_dl.experiments.tables import Row, Table, in_order, select
 from manifold_dl.images import denoise
 from manifold_dl.learning.learn import learn_dictionary
 from manifold_dl.plotting import method_style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 IN_PAPER = {  # seconds, in the order of PAPER
     "fig2a": (2.4e4, 2.0e5, 5.1e4, 4.0e4),
@@ -40,8 +45,11 @@ TITLES = {
     "fig4": "Figure 4\nlearning from a picture",
 }
 
-# What is different from the parameters of the figures themselves.
-SETTING = {"figures": {"fig2a": {}, "fig2b": {}, "fig3": {"signals": [500]}, "fig4": {}}, "repeats": 5}
+# The parameters that differ from those of the figures.
+SETTING: Parameters = {
+    "figures": {"fig2a": {}, "fig2b": {}, "fig3": {"signals": [500]}, "fig4": {}},
+    "repeats": 5,
+}
 FEWER = {"signals": [60, 200], "iterations": 40}
 QUICK = {
     "figures": {
@@ -54,24 +62,26 @@ QUICK = {
 }
 
 
-def parts(parameters):
+def parts(parameters: Parameters) -> list[Part]:
+    """Return the figures. Figure 4 needs scikit-image."""
     fig4.scikit_image()
     return [{"figure": figure} for figure in parameters["figures"]]
 
 
-def measure(parameters, seed, figure):
-    """Milliseconds of an iteration for each method and turn, and the ratio to MOD's in the same turn."""
-    study, loops = {
+def measure(parameters: Parameters, seed: int, figure: str) -> list[Row]:
+    """Return milliseconds per iteration for each method and turn, and the ratio to MOD's in the same turn."""
+    studies: dict[str, tuple[Study, Callable[[Parameters, int], dict[str, Callable[[], float]]]]] = {
         "fig2a": (fig2.fig2a, _update_loops),
         "fig2b": (fig2.fig2b, _update_loops),
         "fig3": (fig3.fig3, _learning_loops),
         "fig4": (fig4.fig4, _denoising_loops),
-    }[figure]
+    }
+    study, loops = studies[figure]
     setting = {**study.parameters(), **parameters["figures"][figure]}
     iterations = setting["iterations"] * len(setting.get("signals", [1]))
     seconds_of = loops(setting, seed)
     in_paper = dict(zip(PAPER, IN_PAPER[figure], strict=True))
-    rows = []
+    rows: list[Row] = []
     for turn in range(-1, parameters["repeats"]):  # the turn before the first is not counted
         seconds = {method: seconds_of[method]() for method in PAPER}
         rows += [
@@ -90,58 +100,53 @@ def measure(parameters, seed, figure):
     return rows
 
 
-def _update_loops(setting, seed):
-    """Figure 2: the whole run for each number of signals, one draw each."""
+def _update_loops(setting: Parameters, seed: int) -> dict[str, Callable[[], float]]:
+    """Return functions that time Figure 2: the whole run for each number of signals, one draw each."""
     (m, d), sparsity, iterations = setting["shape"], setting["sparsity"], setting["iterations"]
     draws = [draw_signals(m, d, n, sparsity, seed, n, snr_db=setting["snr_db"]) for n in setting["signals"]]
 
-    def loop(update):
+    def loop(update: Any) -> None:
         for _, X, Y, start in draws:
             update_with_true_support(update, Y, X.astype(bool), start, iterations)
 
-    rules = paper_methods(in_equal_shares(setting["ridges"], iterations))
+    rules = paper_methods(in_equal_fractions(setting["ridges"], iterations))
     return {method: partial(_timed, loop, rule) for method, rule in rules.items()}
 
 
-def _learning_loops(setting, seed):
-    """Figure 3: the same with OMP instead of the true support."""
+def _learning_loops(setting: Parameters, seed: int) -> dict[str, Callable[[], float]]:
+    """Return functions that time Figure 3: the same with OMP instead of the true support."""
     (m, d), sparsity = setting["shape"], setting["sparsity"]
     draws = [draw_signals(m, d, n, sparsity, seed, n) for n in setting["signals"]]
-    options = {
-        "coder": OMP(sparsity=sparsity),
-        "max_iter": setting["iterations"],
-        "tol": 0.0,
-        "replace": None,
-    }
+    coder, iterations = OMP(sparsity=sparsity), setting["iterations"]
+    options = {"coder": coder, "max_iter": iterations, "tol": 0.0, "replace": None, "threads": 1}
 
-    def loop(update):
+    def loop(update: Any) -> None:
         for _, _, Y, start in draws:
-            learn_dictionary(Y, d, update=update, init=start, threads=1, **options)
+            learn_dictionary(Y, d, update=update, init=start, **options)
 
-    return {
-        method: partial(_timed, loop, rule) for method, rule in paper_methods(fig3.two_step(setting)).items()
-    }
+    rules = paper_methods(fig3.two_step(setting))
+    return {method: partial(_timed, loop, rule) for method, rule in rules.items()}
 
 
-def _denoising_loops(setting, seed):
-    """Figure 4: only the learning counts, so the picture is rebuilt from the patches in its corners."""
+def _denoising_loops(setting: Parameters, seed: int) -> dict[str, Callable[[], float]]:
+    """Return functions that time Figure 4: the learning only, so few patches are reconstructed."""
     _, noisy = fig4.noisy_picture(setting, seed, trial=0)
 
-    def seconds(settings):
+    def seconds(settings: dict[str, Any]) -> float:
         options = {"stride": len(noisy), "rng": seed, "threads": 1}
         return denoise(noisy, setting["sigma"], **options, **settings).seconds_learning
 
     return {method: partial(seconds, settings) for method, settings in fig4.learning(setting).items()}
 
 
-def _timed(loop, update):
+def _timed(loop: Callable[[Any], None], update: Any) -> float:
     begin = time.perf_counter()
     loop(update)
     return time.perf_counter() - begin
 
 
-def draw(table):
-    """The ratios to MOD, the median of the turns beside the paper's."""
+def draw(table: Table) -> "Figure":
+    """Draw the ratios to MOD, the median of the turns beside the paper's."""
     import matplotlib.pyplot as plt
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
@@ -150,17 +155,18 @@ def draw(table):
     figure, ax = plt.subplots(figsize=(8.6, 4.4))
     ax.axhline(1, color=method_style("MOD")["color"], linewidth=1.2, linestyle=":", label="MOD", zorder=1)
     for i, method in enumerate(methods):
-        looks = method_style(method) | {"linestyle": "none", "markersize": 9, "markeredgewidth": 1.4}
+        look = method_style(method) | {"linestyle": "none", "markersize": 9, "markeredgewidth": 1.4}
         x = np.arange(len(figures)) + 0.26 * (i - (len(methods) - 1) / 2)
-        mine = [select(table, figure=name, method=method) for name in figures]
-        ours = [np.median(rows["ratio"]) for rows in mine]
-        paper = [rows["paper_ratio"][0] for rows in mine]
-        ax.vlines(x, ours, paper, color=looks["color"], linewidth=1, alpha=0.6, zorder=1)
-        ax.plot(x, ours, **looks, label=method)
-        ax.plot(x, paper, **(looks | {"markerfacecolor": "white"}))
+        tables = [select(table, figure=name, method=method) for name in figures]
+        ours = [float(np.median(rows["ratio"])) for rows in tables]
+        paper = [rows["paper_ratio"][0] for rows in tables]
+        ax.vlines(x, ours, paper, color=look["color"], linewidth=1, alpha=0.6, zorder=1)
+        ax.plot(x, ours, **look, label=method)
+        ax.plot(x, paper, **(look | {"markerfacecolor": "white"}))
         for place, value in zip(x, ours, strict=True):
-            beside = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "fontsize": 7.5}
-            ax.annotate(f"{value:.2g}", (place, value), **beside)
+            ax.annotate(
+                f"{value:.2g}", (place, value), (7, 0), textcoords="offset points", va="center", fontsize=7.5
+            )
     ax.set_xticks(range(len(figures)), labels=[TITLES[name] for name in figures])
     ax.set(yscale="log", ylabel="running time, MOD = 1", xlim=(-0.5, len(figures) - 0.5))
     ax.set_title("Filled: measured here. Hollow: in the paper")
@@ -172,37 +178,29 @@ def draw(table):
     return figure
 
 
-def claims(table):
-    """Section VI-D: SimCO is faster than K-SVD and slower than MOD. Each holds if it does in every turn."""
-    made = []
+def claims(table: Table) -> list[Claim]:
+    """Check Section VI-D: SimCO is faster than K-SVD and slower than MOD, in every turn."""
+    checked: list[Claim] = []
     for figure in in_order(table["figure"]):
         ratio = {method: select(table, figure=figure, method=method)["ratio"] for method in PAPER}
-        told = ", ".join(f"{method} {_range(ratio[method])}" for method in PAPER[1:])
+        text = ", ".join(f"{method} {_range(ratio[method])}" for method in PAPER[1:])
         simco = [ratio[method] for method in PAPER[2:]]
         slowest, fastest = np.max(simco, axis=0), np.min(simco, axis=0)
-        made += [
+        checked += [
             Claim(
                 f"{figure}: SimCO is faster than K-SVD",
-                f"in times of MOD, median (and range): {told}",
+                f"as multiples of MOD, median (and range): {text}",
                 bool(np.all(slowest < ratio["K-SVD"])),
             ),
             Claim(f"{figure}: SimCO is slower than MOD", "see above", bool(np.all(fastest > 1))),
         ]
-    return made
+    return checked
 
 
-def _range(values):
+def _range(values: np.ndarray) -> str:
     return f"{np.median(values):.2g} ({values.min():.2g} to {values.max():.2g})"
 
 
 table1 = Study(
-    name="table1",
-    title="Running times as ratios to MOD",
-    full=SETTING,
-    quick=QUICK,
-    parts=parts,
-    measure=measure,
-    draw=draw,
-    claims=claims,
-    alone=True,
+    "table1", "Running times as ratios to MOD", SETTING, QUICK, parts, measure, draw, claims, alone=True
 )

@@ -1,13 +1,29 @@
-"""Tables of results: a list of rows while they are measured, a CSV file to keep, columns to draw from."""
+"""Tables of results: lists of rows while they are measured, a CSV file for storage, columns for drawing."""
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+Row = dict[str, Any]
+Table = Mapping[str, np.ndarray]
 
-def as_csv(rows):
-    """Rows (dicts with the same keys) as text. Six digits are more than any of these numbers deserves.
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """Return rows (dicts with the same keys) as CSV text, with six significant digits.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        At least one.
+
+    Returns
+    -------
+    str
+        A line with the keys, then one line for each row.
 
     Examples
     --------
@@ -19,12 +35,23 @@ def as_csv(rows):
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({key: _short(value) for key, value in row.items()})
+        writer.writerow({key: _rounded(value) for key, value in row.items()})
     return text.getvalue()
 
 
-def read_csv(path):
-    """The columns of a CSV file, by name: arrays of numbers where all of a column are, else of words."""
+def read_csv(path: Path) -> dict[str, np.ndarray]:
+    """Read the columns of a CSV file.
+
+    Parameters
+    ----------
+    path : Path
+        A file that `as_csv` made.
+
+    Returns
+    -------
+    dict of str → array
+        Integers or floats where all entries of a column are numbers, otherwise strings.
+    """
     with open(path, newline="", encoding="utf-8") as file:
         header, *rows = list(csv.reader(file))
     if not rows or any(len(row) != len(header) for row in rows):
@@ -32,8 +59,19 @@ def read_csv(path):
     return {name: _numbers(column) for name, column in zip(header, zip(*rows, strict=True), strict=True)}
 
 
-def select(table, **wanted):
-    """The rows in which the columns have the wanted values, as a smaller table.
+def select(table: Table, **wanted: Any) -> dict[str, np.ndarray]:
+    """Return the rows in which the named columns have the given values, as a smaller table.
+
+    Parameters
+    ----------
+    table : mapping of str → array
+        Columns of equal length.
+    **wanted
+        Column name = value.
+
+    Returns
+    -------
+    dict of str → array
 
     Examples
     --------
@@ -47,8 +85,21 @@ def select(table, **wanted):
     return {name: column[keep] for name, column in table.items()}
 
 
-def means(table, column, by="n"):
-    """{method: {n: mean}} of one column.
+def means(table: Table, column: str, by: str = "n") -> dict[str, dict[Any, float]]:
+    """Return the mean of a column for each method and each value of another column.
+
+    Parameters
+    ----------
+    table : mapping of str → array
+        With a column ``method``.
+    column : str
+        What is averaged.
+    by : str
+        The column whose values are kept apart.
+
+    Returns
+    -------
+    dict of method → dict of value → mean
 
     Examples
     --------
@@ -58,26 +109,80 @@ def means(table, column, by="n"):
     """
     found = {}
     for method in in_order(table["method"]):
-        mine = select(table, method=method)
-        found[method] = {n: float(np.mean(select(mine, **{by: n})[column])) for n in in_order(mine[by])}
+        rows = select(table, method=method)
+        found[method] = {n: float(np.mean(select(rows, **{by: n})[column])) for n in in_order(rows[by])}
     return found
 
 
-def standard_error(values):
-    """Of the mean, from the spread of the values; of a single one nothing is known, and 0 is returned."""
+def standard_error(values: np.ndarray) -> float:
+    """Return the standard error of the mean, from the spread of the values; 0 for a single value.
+
+    Parameters
+    ----------
+    values : array
+        Independent measurements.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> standard_error(np.array([1.0, 3.0]))
+    1.0
+    """
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
-def in_order(column):
-    """The different values of a column in the order in which they appear."""
+def in_order(column: np.ndarray) -> list[Any]:
+    """Return the distinct values of a column in the order in which they first appear.
+
+    Parameters
+    ----------
+    column : array
+        One axis.
+
+    Returns
+    -------
+    list
+
+    Examples
+    --------
+    >>> in_order(np.array([3, 1, 3]))
+    [3, 1]
+    """
     return list(dict.fromkeys(column.tolist()))
 
 
-def _short(value):
+def listed(values: Mapping[str, Any], names: Sequence[str], form: str) -> str:
+    """Return some of the values with their names in brackets, for the text of a claim.
+
+    Parameters
+    ----------
+    values : mapping of name → number
+        What is listed.
+    names : sequence of str
+        Which of them, in this order.
+    form : str
+        The format specification of a number.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> listed({"MOD": 1.234, "K-SVD": 5.678}, ["K-SVD", "MOD"], ".1f")
+    '5.7 (K-SVD), 1.2 (MOD)'
+    """
+    return ", ".join(f"{values[name]:{form}} ({name})" for name in names)
+
+
+def _rounded(value: Any) -> Any:
     return f"{float(value):.6g}" if isinstance(value, (float, np.floating)) else value
 
 
-def _numbers(column):
+def _numbers(column: Sequence[str]) -> np.ndarray:
     for kind in (int, float):
         try:
             return np.array([kind(entry) for entry in column])

@@ -1,45 +1,51 @@
-"""Theorem 1: a gradient descent finds the best rank-one approximation, unless it starts in a null set.
+"""Theorem 1: gradient descent finds the best rank-one approximation, unless it starts in a null set.
 
-With one atom the objective is f(u) = min_w ‖A − u wᵀ‖², a landscape on the sphere. Its minima are ±u₁, the
-leading left singular vector. Along a gradient path the angle θ to the nearer one falls, so every path ends
-there, except those that start in B, the great circle at right angles to u₁: they stay in it and end at the
-second singular vector, a saddle. Both are lemmas in the paper's appendix. Here A has three rows, so all of it
-can be seen.
+With one atom the objective is f(u) = min_w ‖A − u wᵀ‖², a function on the sphere. Its minima are ±u₁, the
+leading left singular vector. Along a gradient path the angle θ to the nearer one decreases, so every path
+ends there, except those that start in B, the great circle orthogonal to u₁: they stay in it and end at the
+second singular vector, a saddle. Both are lemmas in the paper's appendix. Here A has three rows, so that the
+sphere can be drawn.
 """
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manifold_dl.experiments.study import Claim, Study
-from manifold_dl.experiments.tables import in_order, select
+from manifold_dl.experiments.study import Claim, Parameters, Part, Study
+from manifold_dl.experiments.tables import Row, Table, in_order, select
 from manifold_dl.manifolds import Spheres
 from manifold_dl.plotting import plot_sphere_path
 from manifold_dl.plotting.style import BLUE, INK, VERMILION
 from manifold_dl.problem.update_problem import update_problem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SETTING = {
     "singular_values": [1.0, 0.75, 0.45],
     "columns": 8,
     "starts": 24,
     "close": 1e-3,  # radians from B, the start of one more path
-    "step": 0.1,  # times the gradient; steps have to be short, for the theorem speaks of infinitesimal ones
-    "steps": 150,  # B repels: what rounding leaves outside of it grows by 9 % a step, to 1e-10 in the end
+    "step": 0.1,  # times the gradient; short, because the theorem is about infinitesimal steps
+    "steps": 150,  # B repels: a rounding error orthogonal to it grows by 9 % per step, to 1e-10
 }
 QUICK = {"starts": 12}
 
 
-def parts(parameters):
-    """Random starts, one close to B, and one in B."""
+def parts(parameters: Parameters) -> list[Part]:
+    """Return the starts: random ones, one close to B, and one in B."""
     return [{"start": start} for start in range(parameters["starts"] + 2)]
 
 
-def measure(parameters, seed, start):
-    """One gradient path: the points, the angle θ in degrees and the value."""
+def measure(parameters: Parameters, seed: int, start: int) -> list[Row]:
+    """Compute one gradient path: the points, the angle θ in degrees and the value."""
     U, A = _matrix(parameters, seed)
     u, in_bad_set = _start(U, parameters, seed, start)
     problem = update_problem(A, np.ones((1, A.shape[1]), bool), threads=1)
-    sphere, rows = Spheres(3, 1), []
+    sphere = Spheres(3, 1)
+    rows: list[Row] = []
     for step in range(parameters["steps"] + 1):
-        # Both ways of the tangent are accurate where the cosine alone is not: close to 0 and to 90 degrees.
+        # The arctangent is accurate where the arccosine is not: close to 0 and to 90 degrees.
         along, across = abs(U[:, 0] @ u), np.linalg.norm(U[:, 1:].T @ u)
         rows.append(
             {
@@ -56,16 +62,16 @@ def measure(parameters, seed, start):
     return rows
 
 
-def _matrix(parameters, seed):
-    """A 3×n matrix with the given singular values: its left singular vectors, and itself."""
+def _matrix(parameters: Parameters, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the left singular vectors of a 3×n matrix with the given singular values, and the matrix."""
     rng = np.random.default_rng([0, seed])
     U, _ = np.linalg.qr(rng.standard_normal((3, 3)))
     V, _ = np.linalg.qr(rng.standard_normal((parameters["columns"], 3)))
     return U, U * parameters["singular_values"] @ V.T
 
 
-def _start(U, parameters, seed, start):
-    """A 3×1 unit vector and whether it lies in B."""
+def _start(U: np.ndarray, parameters: Parameters, seed: int, start: int) -> tuple[np.ndarray, bool]:
+    """Return a 3×1 unit vector and whether it is in B."""
     rng = np.random.default_rng([1, start, seed])
     u = Spheres(3, 1).random_point(rng)
     if start < parameters["starts"]:
@@ -76,14 +82,14 @@ def _start(U, parameters, seed, start):
     return np.cos(close) * u + np.sin(close) * U[:, [0]], close == 0.0
 
 
-def draw(table):
-    """The landscape with the paths on it, and θ along them."""
+def draw(table: Table) -> "Figure":
+    """Draw f on the sphere with the paths, and θ along them."""
     import matplotlib.pyplot as plt
 
     figure = plt.figure(figsize=(10.0, 4.9))
     sphere = figure.add_subplot(1, 2, 1, projection="3d")
     plane = figure.add_subplot(1, 2, 2)
-    _draw_landscape(sphere, table)
+    _draw_sphere(sphere, table)
     steps = int(table["step"].max())
     for start in in_order(table["start"]):
         path = select(table, start=start)
@@ -94,29 +100,29 @@ def draw(table):
             points, sphere, color=colour, linewidth=2.2 if bad else 1.1, marker="none", ends=False
         )
         plot_sphere_path(points[:1], sphere, color=colour, markersize=5.5, ends=False)
-        line = {"color": colour, "linewidth": 2.2 if bad else 1.0, "alpha": 1.0 if bad else 0.75}
+        line: dict[str, Any] = {
+            "color": colour,
+            "linewidth": 2.2 if bad else 1.0,
+            "alpha": 1.0 if bad else 0.75,
+        }
         plane.plot(path["step"], path["theta"], **line)
     plane.set(xlabel="steps along the gradient", ylabel="θ, degrees to the nearer of ±u₁", ylim=(-2, 95))
-    plane.set(title="θ falls along every path outside B", yticks=range(0, 91, 15), xlim=(0, steps))
-    note = {
-        "textcoords": "offset points",
-        "color": VERMILION,
-        "fontsize": "small",
-        "ha": "right",
-        "va": "top",
-    }
-    plane.annotate("started in B: it stays there", (steps, 90), (-2, -5), **note)
+    plane.set(title="θ decreases along every path outside B", yticks=range(0, 91, 15), xlim=(0, steps))
+    plane.annotate(
+        "started in B: it stays there", (steps, 90), (-2, -5), textcoords="offset points", ha="right",
+        va="top", color=VERMILION, fontsize="small",
+    )  # fmt: skip
     return figure
 
 
-def _draw_landscape(ax, table):
-    """f as colours, its critical points, and B; turned so that the path in B and most ends are in front."""
+def _draw_sphere(ax: Any, table: Table) -> None:
+    """Draw f as colours, its critical points, and B, with the path in B and most end points in front."""
     form = quadratic_form(table)
     vectors = np.linalg.eigh(form)[1].T  # minimum, saddle, maximum; so are their opposites
     ends = _points(select(table, step=table["step"].max()))
     front = ends.sum(axis=0) + _points(select(table, in_bad_set=1, step=0))[0]
     u1, u2, u3 = (u if u @ front >= 0 else -u for u in vectors)
-    plot_sphere_path(ax=ax, cost=lambda u: u @ form @ u, view=_towards(u1 + 0.9 * u2 + 0.45 * u3))
+    plot_sphere_path(ax=ax, cost=lambda u: u @ form @ u, view=_view_from(u1 + 0.9 * u2 + 0.45 * u3))
     turn = np.linspace(0, 2 * np.pi, 181)[:, None]
     bad_set = np.cos(turn) * u2 + np.sin(turn) * u3
     plot_sphere_path(
@@ -132,21 +138,30 @@ def _draw_landscape(ax, table):
     ax.set_title("f on the sphere: low is dark, B is dashed")
 
 
-def _edge():
+def _edge() -> list[Any]:
     from matplotlib.patheffects import withStroke
 
     return [withStroke(linewidth=2.5, foreground=INK)]
 
 
-def _unit(vector):
+def _unit(vector: np.ndarray) -> np.ndarray:
     return vector / np.linalg.norm(vector)
 
 
-def quadratic_form(table):
-    """The symmetric M with f(u) = uᵀMu, from the values in the table.
+def quadratic_form(table: Table) -> np.ndarray:
+    """Return the symmetric M with f(u) = uᵀMu, from the values in the table.
 
-    Since f(u) = ‖A‖² − ‖Aᵀu‖² and ‖u‖ = 1, f is a quadratic form, and its six numbers follow by least squares
-    from the values along the paths.
+    Since f(u) = ‖A‖² − ‖Aᵀu‖² and ‖u‖ = 1, f is a quadratic form. Its six coefficients are fitted by least
+    squares to the values along the paths.
+
+    Parameters
+    ----------
+    table : mapping of str → array
+        With the columns ``u0``, ``u1``, ``u2`` and ``value``.
+
+    Returns
+    -------
+    array (3×3)
 
     Examples
     --------
@@ -164,43 +179,38 @@ def quadratic_form(table):
     return form
 
 
-def _points(table):
+def _points(table: Table) -> np.ndarray:
     return np.column_stack([table[f"u{i}"] for i in range(3)])
 
 
-def _towards(direction):
-    """Elevation and azimuth, in degrees, from which a direction points to the eye."""
+def _view_from(direction: np.ndarray) -> np.ndarray:
+    """Return elevation and azimuth, in degrees, of a view from that direction."""
     x, y, z = direction
     return np.degrees([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)])
 
 
-def claims(table):
-    """Theorem 1 and its two lemmas."""
+def claims(table: Table) -> list[Claim]:
+    """Check Theorem 1 and its two lemmas."""
     paths = [select(table, start=start) for start in in_order(table["start"])]
     free = [path for path in paths if not path["in_bad_set"][0]]
     bad = [path for path in paths if path["in_bad_set"][0]]
     falling = sum(bool(np.all(np.diff(path["theta"]) <= 0)) for path in free)  # six digits: ties at the end
-    arrived = sum(bool(path["theta"][-1] < 1) for path in free)
+    converged = sum(bool(path["theta"][-1] < 1) for path in free)
     away = max(float(np.max(path["from_bad_set"])) for path in bad)
     near = min(float(path["from_bad_set"][0]) for path in free)
     return [
-        Claim("outside B, θ falls along the path", f"{falling} of {len(free)} paths", falling == len(free)),
+        Claim(
+            "outside B, θ decreases along the path", f"{falling} of {len(free)} paths", falling == len(free)
+        ),
         Claim(
             "every such path ends at a global minimum",
-            f"{arrived} of {len(free)} end within a degree of ±u₁, one of which began {near:.2f}° from B",
-            arrived == len(free),
+            f"{converged} of {len(free)} end within a degree of ±u₁, one of which began {near:.2f}° from B",
+            converged == len(free),
         ),
         Claim("a path that starts in B stays in B", f"at most {away:.0e}° away from it", away < 1e-6),
     ]
 
 
 theorem1 = Study(
-    name="theorem1",
-    title="The rank-one landscape: θ along gradient paths",
-    full=SETTING,
-    quick=QUICK,
-    parts=parts,
-    measure=measure,
-    draw=draw,
-    claims=claims,
+    "theorem1", "The rank-one landscape: θ along gradient paths", SETTING, QUICK, parts, measure, draw, claims
 )

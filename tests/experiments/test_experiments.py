@@ -23,12 +23,13 @@ import pytest
 import typer
 
 from manifold_dl import experiments
+from manifold_dl.cli.errors import Failure
 from manifold_dl.cli.reproduce import reproduce
-from manifold_dl.cli.shared import Failure
 from manifold_dl.datasets import synthetic
 from manifold_dl.experiments import fig1, fig2, fig4, recovery, solvers, table1, theorem1
-from manifold_dl.experiments.methods import PAPER
-from manifold_dl.experiments.study import redraw, run
+from manifold_dl.experiments.identifiability import counting_bound, determined_atoms
+from manifold_dl.experiments.methods import PAPER, TRUTH
+from manifold_dl.experiments.running import redraw, run
 from manifold_dl.experiments.tables import as_csv, means, read_csv, select
 
 TINY = {"shape": [4, 6], "sparsity": 2, "signals": [12], "iterations": 3, "trials": 5}
@@ -374,7 +375,7 @@ class TestRecovery:
         return measured(study, parameters)
 
     def test_the_trust_region_recovers_near_the_bound_where_the_papers_methods_fail(self, table):
-        assert recovery.counting_bound(8, 12, 2) == 14
+        assert counting_bound(8, 12, 2) == 14
         near = select(table, n=18)
         rates = {method: select(near, method=method)["success"].mean() for method in set(near["method"])}
         assert rates["SimCO, trust region, up to 3 starts"] == 1
@@ -390,9 +391,9 @@ class TestRecovery:
     def test_two_atoms_that_always_come_together_are_not_determined(self):
         D, X, _ = synthetic(6, 8, 80, sparsity=3, rng=1)
         X = X.toarray()
-        assert recovery.determined_atoms(D, X).all()
+        assert determined_atoms(D, X).all()
         X[1] *= X[0] != 0  # atom 1 only beside atom 0: it may lean towards it, unnoticed
-        determined = recovery.determined_atoms(D, X)
+        determined = determined_atoms(D, X)
         assert not determined[1]
         assert determined[[0, *range(2, 8)]].all()
 
@@ -439,7 +440,7 @@ class TestClaims:
         assert not claim.holds
 
     def test_figure_2_does_not_compare_with_the_true_dictionary(self):
-        level = {"MOD": 0.2, "K-SVD": 0.2, "primitive SimCO": 0.4, "regularized SimCO": 0.1, fig2.TRUTH: 0.9}
+        level = {"MOD": 0.2, "K-SVD": 0.2, "primitive SimCO": 0.4, "regularized SimCO": 0.1, TRUTH: 0.9}
         rows = [(m, 60, e + 0.001 * t) for m, e in level.items() for t in range(4)]
         assert fig2.claims(columns(*rows, names="method n error"))[1].holds
 
@@ -557,7 +558,7 @@ class TestCommandLine:
         with pytest.raises(typer.Exit) as stopped:
             reproduce("theorem1", quick=True, out=tmp_path, jobs=1, **options)
         assert stopped.value.exit_code == 130
-        assert "the same command goes on from there" in capsys.readouterr().err
+        assert "the same command continues from there" in capsys.readouterr().err
 
     def test_stopping_a_forced_run_of_several_says_what_is_left(self, tmp_path, capsys, monkeypatch):
         def interrupted(*_, **__):
@@ -591,7 +592,7 @@ class TestCommandLine:
         os.killpg(running.pid, signal.SIGINT)  # as Ctrl-C does: to the workers too
         _, said = running.communicate(timeout=60)
         assert running.returncode == 130
-        assert "the same command goes on from there" in said
+        assert "the same command continues from there" in said
         assert "Traceback" not in said
         assert journal.exists()
         assert not (tmp_path / "fig3.csv").exists()

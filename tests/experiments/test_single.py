@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from manifold_dl.experiments import fig1, fig4, solvers, table1, theorem1
-from manifold_dl.experiments.methods import PAPER, draw_signals
-from manifold_dl.experiments.study import redraw, run
+from manifold_dl.experiments.methods import PAPER, TRUTH, draw_signals
+from manifold_dl.experiments.running import redraw, run
 from manifold_dl.experiments.tables import as_csv, in_order, read_csv, select
 from manifold_dl.plotting import style
 from manifold_dl.problem.update_problem import update_problem
@@ -54,7 +54,7 @@ def test_figure1_three_methods_end_ill_conditioned_and_one_does_not(course):
     kappa = dict(zip(last["method"].tolist(), last["kappa"], strict=True))
     assert all(kappa[method] > 10 for method in PAPER[:3])
     # The dictionary that made the signals has 3.7, the start 3.
-    assert kappa["regularized SimCO"] < 5 and kappa[fig1.TRUTH] < 5
+    assert kappa["regularized SimCO"] < 5 and kappa[TRUTH] < 5
     assert np.all(select(course, draw=3, iteration=0)["kappa"] < 5)
 
 
