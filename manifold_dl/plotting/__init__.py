@@ -1,9 +1,10 @@
-"""Pictures of descents, dictionaries and experiments. Each function takes an `ax` and returns it.
+"""Figures of optimisation runs, dictionaries and experiments. Each function takes an `ax` and returns it.
 
-`STYLE` is the one style file of all figures, `style` applies it to a block, and `method_style` gives a method
-the same colour, marker and dash wherever it is drawn. matplotlib is loaded when the first picture is drawn.
+`STYLE` is the style file of all figures, `style` applies it to a ``with`` block, and `method_style` returns
+the colour, marker and dash of a method, the same in every figure. matplotlib is imported at the first call.
 
-Where there is no screen, the backend ``module://manifold_dl.plotting.files`` turns ``plt.show()`` into files.
+On a machine without a display, the backend ``module://manifold_dl.plotting.files`` makes ``plt.show()`` write
+files.
 """
 
 from manifold_dl.plotting.atoms import plot_atoms

@@ -1,23 +1,34 @@
-"""Atoms as small pictures."""
+"""The atoms of a dictionary as a grid of small images, for patches and the demo."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from manifold_dl.plotting.style import as_axes
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def plot_atoms(dictionary, ax=None, shape=None, columns=None):
-    """Atoms as small pictures in a grid, each scaled to its own range.
+
+def plot_atoms(
+    dictionary: np.ndarray,
+    ax: "Axes | None" = None,
+    shape: tuple[int, ...] | None = None,
+    columns: int | None = None,
+) -> "Axes":
+    """Draw atoms as small images in a grid, each scaled to its own range.
 
     Parameters
     ----------
-    dictionary : m×d array
+    dictionary : array (m×d)
+        An atom in every column.
     ax : matplotlib Axes, optional
+        A new figure by default.
     shape : (rows, columns) or (rows, columns, 3), optional
-        Of a patch; square by default. With three channels the atoms are shown in colours, zero as grey.
+        Shape of a patch; square by default. With three channels the atoms are shown in colours, zero as grey.
     columns : int, optional
-        Pictures in a row.
+        Images per row; by default as many as make the grid nearly square.
 
     Returns
     -------
@@ -25,7 +36,7 @@ def plot_atoms(dictionary, ax=None, shape=None, columns=None):
 
     Examples
     --------
-    >>> ax = plot_atoms(np.eye(9))  # nine pictures of 3×3 pixels, with lines between
+    >>> ax = plot_atoms(np.eye(9))  # nine images of 3×3 pixels, with lines between
     >>> ax.images[0].get_array().shape
     (13, 13)
     """
@@ -33,11 +44,11 @@ def plot_atoms(dictionary, ax=None, shape=None, columns=None):
     if dictionary.ndim != 2 or not dictionary.size:
         raise ValueError(f"dictionary has shape {dictionary.shape}; it needs an atom in every column, m×d.")
     m, d = dictionary.shape
-    shape = (math.isqrt(m),) * 2 if shape is None else tuple(shape)
+    shape = (math.isqrt(m), math.isqrt(m)) if shape is None else tuple(shape)
     if math.prod(shape) != m or len(shape) not in (2, 3) or shape[2:] not in ((), (3,)):
         name = "×".join(map(str, shape))
         raise ValueError(
-            f"atoms of length {m} are no {name} pictures; give shape=(rows, columns) or (rows, columns, 3)."
+            f"atoms of length {m} are no {name} images; give shape=(rows, columns) or (rows, columns, 3)."
         )
     height, width, *channels = shape
     columns = columns or math.isqrt(d - 1) + 1

@@ -1,27 +1,36 @@
-"""How well conditioned the atoms are that each signal uses: κ of the paper's Section VI-A, one by one."""
+"""The distribution of the condition numbers κ over the signals, Section VI-A of the paper."""
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from manifold_dl.plotting.style import GREY, as_axes
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def plot_condition(dictionary, support, ax=None, label=None, **line):
-    """The share of signals whose condition number exceeds κ, against κ.
 
-    A curve that falls early is a well-conditioned dictionary. The paper's κ(D), the worst signal, is where
-    it reaches zero, and is marked. Signals with dependent atoms (κ = ∞) keep it from getting there; how many
-    they are is written at the end.
+def plot_condition(
+    dictionary: np.ndarray, support: Any, ax: "Axes | None" = None, label: str | None = None, **line: Any
+) -> "Axes":
+    """Draw the fraction of signals whose condition number exceeds κ, against κ.
+
+    The curve of a well-conditioned dictionary decreases early. It reaches zero at the paper's κ(D), the
+    largest condition number, which is marked. If some signals use dependent atoms (κ = ∞), the curve does not
+    reach zero, and their number is written at its end.
 
     Parameters
     ----------
-    dictionary : m×d array
-    support : boolean d×n mask, sparse d×n array, codes or n×S indices
+    dictionary : array (m×d)
+        An atom in every column.
+    support : boolean mask (d×n), sparse array (d×n), codes (d×n) or indices (n×S)
         As in `metrics.condition_number`.
     ax : matplotlib Axes, optional
+        A new figure by default.
     label : str, optional
         The name in the legend.
     **line
-        Passed to ``ax.plot``.
+        Properties of the line, passed to ``ax.plot``.
 
     Returns
     -------
@@ -36,9 +45,9 @@ def plot_condition(dictionary, support, ax=None, label=None, **line):
     """
     from matplotlib.ticker import LogFormatter
 
-    from manifold_dl.metrics import condition_number
+    from manifold_dl.metrics import condition_numbers
 
-    kappa, per_signal = condition_number(dictionary, support, distribution=True)
+    per_signal = condition_numbers(dictionary, support)
     n = len(per_signal)
     if not n:
         raise ValueError("the support has no signals: there is no distribution to draw.")
@@ -55,14 +64,20 @@ def plot_condition(dictionary, support, ax=None, label=None, **line):
     else:
         ax.plot(*end, marker="o", color=steps.get_color(), clip_on=False, zorder=3)
         ax.annotate(
-            f"{kappa:.3g}", end, (0, 6), textcoords="offset points", ha="center", color=GREY, fontsize="small"
+            f"{end[0]:.3g}",
+            end,
+            (0, 6),
+            textcoords="offset points",
+            ha="center",
+            color=GREY,
+            fontsize="small",
         )
     ax.set_xscale("log")
     for set_formatter in (ax.xaxis.set_major_formatter, ax.xaxis.set_minor_formatter):
         set_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))  # 2, not 2 × 10⁰
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("κ of the atoms that a signal uses")
-    ax.set_ylabel("share of signals above κ")
+    ax.set_ylabel("fraction of signals above κ")
     if label:
         ax.legend()
     return ax

@@ -1,10 +1,14 @@
-"""How a run came down: values against iterations, evaluations or seconds."""
+"""Convergence of a run: values against iterations, evaluations or seconds."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from manifold_dl.plotting.style import as_axes, method_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _LABELS = {
     "iterations": "iterations",
@@ -20,8 +24,17 @@ _LABELS = {
 _COUNTS = ("value", "gradient", "hessian", "probe")
 
 
-def plot_convergence(run, ax=None, label=None, *, x="iterations", y=None, minimum=0.0, **line):
-    """The course of one run, or of several, on a logarithmic axis.
+def plot_convergence(
+    run: Any,
+    ax: "Axes | None" = None,
+    label: str | None = None,
+    *,
+    x: Any = "iterations",
+    y: str | None = None,
+    minimum: float = 0.0,
+    **line: Any,
+) -> "Axes":
+    """Draw the values of one run, or of several, on a logarithmic axis.
 
     Parameters
     ----------
@@ -33,16 +46,16 @@ def plot_convergence(run, ax=None, label=None, *, x="iterations", y=None, minimu
     label : str, optional
         The name in the legend. If it is that of a method, pass ``**method_style(label)`` too.
     x : "iterations", "evaluations" or "seconds", or an array
-        What it is drawn against. Evaluations are those of values, gradients, Hessian products and probes of
-        line searches. Plain values know their iterations only.
+        The abscissae. Evaluations are those of values, gradients, Hessian products and probes of line
+        searches. Plain values have iterations only.
     y : str, optional
         Another column of a history ("objective", "kappa", ...), or "gradient_norm" of a record. By default
         the loss of a history and the value of a record.
     minimum : float
-        Subtracted from the values, so that a straight line is linear convergence. What is not positive after
-        that is not drawn.
+        Subtracted from the values, so that a straight line is linear convergence. Values that are not
+        positive after that are not drawn.
     **line
-        Passed to ``ax.plot``.
+        Properties of the line, passed to ``ax.plot``.
 
     Returns
     -------
@@ -61,23 +74,23 @@ def plot_convergence(run, ax=None, label=None, *, x="iterations", y=None, minimu
             raise ValueError("run is an empty dictionary: there is nothing to draw.")
         ax = as_axes(ax)
         for name, one in run.items():
-            looks = method_style(name) | line
-            plot_convergence(one, ax, label=str(name), x=x, y=y, minimum=minimum, **looks)
+            look = method_style(name) | line
+            plot_convergence(one, ax, label=str(name), x=x, y=y, minimum=minimum, **look)
         return ax
 
-    columns, default, begins = _columns(run)
+    columns, default, first = _columns(run)
     name = default if y is None else y
     values = _column(columns, name)
-    abscissae, x_label = _abscissae(columns, x, len(values), begins)
+    abscissae, x_label = _abscissae(columns, x, len(values), first)
     values = np.where(values > minimum, values - minimum, np.nan)
 
     from matplotlib import rcParams
 
     ax = as_axes(ax)
-    looks = {"marker": "o", "markersize": 3.5} | line
-    if len(values) > 40:  # a marker now and then tells the lines apart; one at every point hides them
-        looks = {"markevery": max(1, len(values) // 12)} | looks
-    ax.plot(abscissae, values, label=label, **looks)
+    look = {"marker": "o", "markersize": 3.5} | line
+    if len(values) > 40:  # a few markers distinguish the lines; one at every point would hide them
+        look = {"markevery": max(1, len(values) // 12)} | look
+    ax.plot(abscissae, values, label=label, **look)
     ax.set_yscale("log")
     ax.set_xlabel(x_label)
     ax.set_ylabel(_LABELS.get(name, name) + (" − minimum" if minimum else ""))
@@ -88,15 +101,15 @@ def plot_convergence(run, ax=None, label=None, *, x="iterations", y=None, minimu
     return ax
 
 
-def _columns(run):
-    """Column name → array, the column to draw, and the number of iterations before the first entry."""
+def _columns(run: Any) -> tuple[dict[str, np.ndarray], str, int]:
+    """Return column name → array, the column to draw, and the number of iterations before the first entry."""
     if hasattr(run, "to_dict"):  # a History
         run = run.to_dict()
     if isinstance(run, Mapping):
         columns = {name: np.asarray(column, dtype=float) for name, column in run.items()}
         if set(_COUNTS) <= set(columns):
             columns["evaluations"] = np.cumsum(sum(columns[name] for name in _COUNTS))
-        return columns, "loss", 1  # a loss is known after an iteration
+        return columns, "loss", 1  # a loss is measured after an iteration
     run = list(run)
     if run and hasattr(run[0], "_fields"):  # the record of a problem, which begins at the starting point
         names = run[0]._fields
@@ -104,19 +117,19 @@ def _columns(run):
     values = np.asarray(run, dtype=float)
     if values.ndim != 1:
         raise ValueError(
-            f"run is an array of shape {values.shape}; plot_convergence takes one value an iteration, a "
+            f"run is an array of shape {values.shape}; plot_convergence takes one value per iteration, a "
             "History, the record of a problem, or a dictionary of name → any of these."
         )
     return {"value": values}, "value", 0
 
 
-def _column(columns, name):
+def _column(columns: dict[str, np.ndarray], name: str) -> np.ndarray:
     if name not in columns:
         raise ValueError(f"there is no column {name!r} in this run; it has {', '.join(columns)}.")
     return columns[name]
 
 
-def _abscissae(columns, x, length, begins):
+def _abscissae(columns: dict[str, np.ndarray], x: Any, length: int, first: int) -> tuple[np.ndarray, str]:
     if not isinstance(x, str):
         x = np.asarray(x, dtype=float)
         if x.shape != (length,):
@@ -124,7 +137,7 @@ def _abscissae(columns, x, length, begins):
         return x, ""
     if x == "iterations":
         outer = columns.get("iteration")
-        return (np.arange(length), "iterations") if outer is None else (outer + begins, "outer iteration")
+        return (np.arange(length), "iterations") if outer is None else (outer + first, "outer iteration")
     if x not in ("evaluations", "seconds"):
         raise ValueError(f"x={x!r}: draw against 'iterations', 'evaluations', 'seconds' or an array.")
     return _column(columns, x), _LABELS[x]

@@ -1,8 +1,8 @@
-"""A matplotlib backend that shows figures by writing them: for machines without a screen.
+"""A matplotlib backend that writes figures to files instead of showing them, for machines without a display.
 
 With ``MPLBACKEND=module://manifold_dl.plotting.files`` in the environment, ``plt.show()`` writes every open
-figure as PNG into the folder named by ``MANIFOLD_DL_PICTURES`` (``pictures``, if it is not set), says where
-they are, and closes them as their windows would be closed. The files have the name of the running script:
+figure as PNG into the folder named by ``MANIFOLD_DL_PICTURES`` (``pictures``, if it is not set), prints where
+they are, and closes them. The files have the name of the running script:
 ``01_sphere_1.png``, ``01_sphere_2.png``, ... ``make tutorial`` uses it.
 """
 
@@ -10,6 +10,7 @@ import os
 import sys
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from matplotlib.backend_bases import FigureManagerBase as FigureManager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -20,14 +21,20 @@ _numbers = count(1)
 
 
 class FigureCanvas(FigureCanvasAgg):
-    """Agg's canvas: what is drawn is what Agg draws."""
+    """The canvas of matplotlib's Agg backend, unchanged."""
 
     manager_class = FigureManager
 
 
-def show(*args, **kwargs):
-    """Write all open figures; what ``plt.show()`` calls."""
-    from matplotlib import pyplot  # which loads this module, not the other way round
+def show(*args: Any, **kwargs: Any) -> None:
+    """Write all open figures and close them. ``plt.show()`` calls this function.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Ignored; ``plt.show`` passes ``block`` through.
+    """
+    from matplotlib import pyplot  # pyplot imports this module
 
     figures = [pyplot.figure(number) for number in pyplot.get_fignums()]
     if not figures:
@@ -38,7 +45,7 @@ def show(*args, **kwargs):
     names = []
     for figure in figures:
         names.append(f"{script}_{next(_numbers)}.png")
-        figure.savefig(folder / names[-1], dpi=max(200, figure.dpi))  # sharp, whatever the style
+        figure.savefig(folder / names[-1], dpi=max(200, figure.dpi))  # at least 200 dpi for any style
         pyplot.close(figure)
     pictures = "picture is" if len(names) == 1 else f"{len(names)} pictures are"
     print(f"The {pictures} in {folder.resolve()}: {', '.join(names)}")

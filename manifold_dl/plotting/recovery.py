@@ -1,21 +1,28 @@
-"""The flagship figure: how often a method finds the whole dictionary, against the number of signals."""
+"""Success rates of exact dictionary recovery against the number of signals, with the counting bound."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from manifold_dl.plotting.style import INK, as_axes, method_style
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def plot_recovery(table, ax=None, bound=None):
-    """Success rate against n, a line for every method, with error bars and the counting bound.
+
+def plot_recovery(table: Mapping[str, Any], ax: "Axes | None" = None, bound: float | None = None) -> "Axes":
+    """Draw success rates against n, a line for every method, with error bars and the counting bound.
 
     Parameters
     ----------
     table : mapping
-        Columns of equal length, one entry a trial: "method" (its name), "n" (number of signals) and
+        Columns of equal length, one entry per trial: "method" (its name), "n" (number of signals) and
         "success" (0 or 1). A dict of lists, what `csv.DictReader` collects, or a data frame.
     ax : matplotlib Axes, optional
+        A new figure by default.
     bound : float, optional
-        Number of signals below which nobody can succeed, d(m − 1)/(m − S): a labelled vertical line.
+        The counting bound d(m − 1)/(m − S), below which no method can succeed: a labelled vertical line.
 
     Returns
     -------
@@ -23,8 +30,8 @@ def plot_recovery(table, ax=None, bound=None):
 
     Notes
     -----
-    The bars are the 95 % intervals of Wilson. Unlike p ± 2σ they keep a width where all trials succeed or all
-    fail, and never leave [0, 1].
+    The error bars are Wilson's 95 % intervals. Unlike p ± 2σ they have a positive width where all trials
+    succeed or all fail, and stay within [0, 1].
 
     Examples
     --------
@@ -33,22 +40,24 @@ def plot_recovery(table, ax=None, bound=None):
     >>> ax.lines[0].get_xdata(), ax.lines[0].get_ydata()
     (array([50., 60.]), array([0. , 0.5]))
     """
+    from matplotlib.container import Container
+
     methods, n, success = _trials(table)
     ax = as_axes(ax)
     for method in dict.fromkeys(methods):  # in order of appearance
-        mine = methods == method
-        counts = np.unique(n[mine])
-        trials = np.array([np.sum(n[mine] == count) for count in counts])
-        found = np.array([success[mine & (n == count)].sum() for count in counts])
+        rows = methods == method
+        counts = np.unique(n[rows])
+        trials = np.array([np.sum(n[rows] == count) for count in counts])
+        found = np.array([success[rows & (n == count)].sum() for count in counts])
         low, high = wilson_interval(found, trials)
         rate = found / trials
         bars = np.maximum([rate - low, high - rate], 0.0)  # rounding may leave −1e-17
         drawn = ax.errorbar(counts, rate, yerr=bars, label=method, elinewidth=1, **method_style(method))
-        for part in (*drawn[1], *drawn[2]):  # caps and bars: the rates come first
-            part.set_alpha(0.5)
+        for artist in (*drawn[1], *drawn[2]):  # the caps and the bars, lighter than the rates
+            artist.set_alpha(0.5)
     ax.set_ylim(-0.03, 1.03)
     ax.set_xlabel("number of signals n")
-    ax.set_ylabel("share of dictionaries recovered")
+    ax.set_ylabel("fraction of dictionaries recovered")
     if bound is not None:
         ax.axvline(bound, color=INK, linewidth=1, linestyle=(0, (1, 1.5)), zorder=1)
         ax.annotate(
@@ -65,15 +74,27 @@ def plot_recovery(table, ax=None, bound=None):
         )
         left, right = ax.get_xlim()
         ax.set_xlim(min(left, bound - 0.06 * (right - bound)), right)
-    # Beside the axes: inside there are curves wherever one looks. Without the bars, which say nothing there.
-    lines, names = ax.get_legend_handles_labels()
-    lines = [getattr(line, "lines", [line])[0] for line in lines]
-    ax.legend(lines, names, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=3)
+    # Beside the axes, because the curves fill them; and without the error bars.
+    handles, names = ax.get_legend_handles_labels()
+    handles = [handle[0] if isinstance(handle, Container) else handle for handle in handles]
+    ax.legend(handles, names, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=3)
     return ax
 
 
-def wilson_interval(successes, trials, z=1.959964):
-    """Wilson's interval for a probability, from a number of successes; 95 % by default.
+def wilson_interval(successes: Any, trials: Any, z: float = 1.959964) -> tuple[np.ndarray, np.ndarray]:
+    """Return Wilson's interval for a probability, from a number of successes.
+
+    Parameters
+    ----------
+    successes, trials : int or array of int
+        How many of how many trials succeeded.
+    z : float
+        Quantile of the normal distribution; 95 % by default.
+
+    Returns
+    -------
+    low, high : arrays
+        The ends of the interval, within [0, 1].
 
     Examples
     --------
@@ -88,12 +109,13 @@ def wilson_interval(successes, trials, z=1.959964):
     return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
 
 
-def _trials(table):
+def _trials(table: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the columns method, n and success, checked."""
     missing = [name for name in ("method", "n", "success") if name not in table]
     if missing:
         raise ValueError(
             f"table has no column {', '.join(missing)}; "
-            "plot_recovery needs method, n and success, one entry a trial."
+            "plot_recovery needs method, n and success, one entry per trial."
         )
     methods, n = np.asarray(table["method"]).astype(str), np.asarray(table["n"]).astype(float)
     success = np.asarray(table["success"])
@@ -103,7 +125,7 @@ def _trials(table):
     if not methods.shape == n.shape == success.shape or methods.ndim != 1:
         raise ValueError(
             f"the columns have shapes {methods.shape}, {n.shape} and {success.shape}; "
-            "they hold one entry a trial."
+            "they hold one entry per trial."
         )
     if not methods.size:
         raise ValueError("table has no trials: there is nothing to draw.")

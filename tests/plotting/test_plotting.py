@@ -287,7 +287,7 @@ def test_what_cannot_be_drawn_as_a_run_is_told_why(result):
         plot_convergence([1.0, 2.0], x="seconds")
     with pytest.raises(ValueError, match="no column 'kappa' in this run; it has iteration, loss"):
         plot_convergence(result.history, y="kappa")
-    with pytest.raises(ValueError, match=r"array of shape \(2, 2\); plot_convergence takes one value an"):
+    with pytest.raises(ValueError, match=r"array of shape \(2, 2\); plot_convergence takes one value per"):
         plot_convergence(np.ones((2, 2)))
     with pytest.raises(ValueError, match=r"x has shape \(3,\), but there are 2 values"):
         plot_convergence([1.0, 2.0], x=[1, 2, 3])
@@ -316,9 +316,9 @@ def test_atoms_are_small_pictures_in_a_grid(result):
 def test_atoms_of_another_shape():
     ax = plot_atoms(np.ones((6, 5)), shape=(2, 3), columns=5)
     assert ax.images[0].get_array().shape == (1 * 3 + 1, 5 * 4 + 1)
-    with pytest.raises(ValueError, match=r"atoms of length 6 are no 2×2 pictures; give shape="):
+    with pytest.raises(ValueError, match=r"atoms of length 6 are no 2×2 images; give shape="):
         plot_atoms(np.ones((6, 5)))
-    with pytest.raises(ValueError, match=r"atoms of length 8 are no 2×2×2 pictures; give shape="):
+    with pytest.raises(ValueError, match=r"atoms of length 8 are no 2×2×2 images; give shape="):
         plot_atoms(np.ones((8, 5)), shape=(2, 2, 2))
     with pytest.raises(ValueError, match=r"shape \(6,\); it needs an atom in every column"):
         plot_atoms(np.ones(6))
@@ -648,7 +648,7 @@ def test_what_is_no_table_of_trials_is_told_why():
         plot_recovery({"method": []})
     with pytest.raises(ValueError, match=r"success is 0 or 1 for every trial, not 0\.5"):
         plot_recovery(TRIALS | {"success": [0, 1, 0.5]})
-    with pytest.raises(ValueError, match=r"shapes \(3,\), \(3,\) and \(2,\); they hold one entry a trial"):
+    with pytest.raises(ValueError, match=r"shapes \(3,\), \(3,\) and \(2,\); they hold one entry per trial"):
         plot_recovery(TRIALS | {"success": [0, 1]})
     with pytest.raises(ValueError, match="table has no trials"):
         plot_recovery({"method": [], "n": [], "success": []})
