@@ -4,12 +4,13 @@ The signals are read as contiguous rows. Those whose squares would overflow or v
 of two first (`units.py`), so that everything after this sees numbers of ordinary size.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from manifold_dl._validation import as_matrix, require_finite, warn_once
-from manifold_dl.engines.threads import LARGEST_BLOCK, gather
+from manifold_dl.engines.protocol import BlockMap, Engine, partition
+from manifold_dl.engines.threads import Threads
 from manifold_dl.engines.units import ORDINARY, divide, lone_signal, unit_exponent
 
 
@@ -21,18 +22,18 @@ class Signals(NamedTuple):
     exponent: int
 
 
-def as_signals(signals, threads=1):
-    """The signals in contiguous rows, checked: one pass over ordinary ones tells their energy as well."""
+def as_signals(signals: Any, engine: Engine = Threads(1)) -> Signals:  # noqa: B008 - frozen
+    """The signals in contiguous rows, checked: one pass over ordinary ones computes their energy as well."""
     Y = as_matrix(signals, "signals", finite=False)
     rows = np.ascontiguousarray(Y.T)
-    energy, exponent = squared_norm(rows, threads), 0
+    energy, exponent = squared_norm(rows, engine), 0
     safe = 2.0 ** (2 * ORDINARY[rows.dtype])
     if not 1 / safe <= energy <= safe:
         require_finite(Y, "signals", energy)
         exponent = unit_exponent(rows)
     if exponent:
         rows = divide(rows, exponent)
-        energy = squared_norm(rows, threads)
+        energy = squared_norm(rows, engine)
         alone = lone_signal(rows)
         if alone is not None:
             warn_once(
@@ -44,7 +45,13 @@ def as_signals(signals, threads=1):
     return Signals(rows, energy, exponent)
 
 
-def squared_norm(rows, threads=1):
-    """Σ y² in double precision, with the same bits for any number of threads."""
-    pieces = [rows[first : first + LARGEST_BLOCK] for first in range(0, len(rows), LARGEST_BLOCK)]
-    return float(sum(gather(lambda piece: np.einsum("ij,ij->", piece, piece, dtype=float), pieces, threads)))
+def squared_norm(rows: np.ndarray, engine: Engine = Threads(1)) -> float:  # noqa: B008 - frozen
+    """Σ y² in double precision, with the same bits for any engine."""
+    blocks = engine.open([rows[part] for part in partition(len(rows))])
+    (total,) = engine.total(BlockMap(squared_norm_block, (blocks,)))
+    return 0.0 if total is None else total
+
+
+def squared_norm_block(rows: np.ndarray) -> tuple[float, None]:
+    """Σ y² of one block."""
+    return float(np.einsum("ij,ij->", rows, rows, dtype=float)), None

@@ -1,81 +1,143 @@
-"""Training data in column blocks, and map-reduce over them.
+"""The engine of one machine: threads share the blocks of signals, and the sums have the same bits for any
+number.
 
-The blocks have a size that does not depend on the number of threads, and partial results come
-back in block order. So one thread and eight threads add the same numbers in the same order, and give
-the same bits. Called by `objective.py` and by the sparse coders.
+`Threads` keeps the states of a `BlockMap` in a list, one item per block. A thread that is done takes the next
+block, and partial results are added in the order of the blocks.
 """
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache, partial
 from numbers import Integral
 from threading import Condition
+from typing import Any
 
-import numpy as np
+from manifold_dl.engines.protocol import BlockMap, Engine, TreeSum
 
-from manifold_dl.kernels import reduced as kernels
-
-# Large enough that a block outweighs the hundred microseconds of handing it to a thread. With more signals
-# the blocks grow to eight of them, and then no further: their number grows instead.
-BLOCK_SIZE = 2048
-LARGEST_BLOCK = 4 * BLOCK_SIZE
+_chosen: ContextVar[int | None] = ContextVar("threads chosen for a with block", default=None)
 
 
 @dataclass(frozen=True)
-class Block:
-    """Some consecutive signals with their part of the support."""
+class Threads:
+    """Blocks of signals in memory, shared by `n` threads.
 
-    signals: np.ndarray  # n×m rows
-    indptr: np.ndarray
-    indices: np.ndarray
-    entries: slice  # where the support's entries stand among those of all blocks
-
-    @property
-    def data(self):
-        return self.signals, self.indptr, self.indices
-
-    @cached_property
-    def packs(self):
-        """The support as the kernels like it, arranged once."""
-        return kernels.arrange(self.indptr, self.indices)
-
-
-def split(signals, indptr, indices, size=None):
-    """Views of the rows of `signals` and of their support, `size` signals at a time.
-
-    The size depends on the number of signals alone, never on that of the threads.
+    Parameters
+    ----------
+    n : int, optional
+        The number of threads; all processors by default.
 
     Examples
     --------
-    >>> blocks = split(np.ones((5, 2)), np.arange(6), np.zeros(5, np.int32), size=2)
-    >>> [(len(block.signals), block.entries) for block in blocks]
-    [(2, slice(0, 2, None)), (2, slice(2, 4, None)), (1, slice(4, 5, None))]
+    >>> engine = Threads(2)
+    >>> numbers = engine.open([1.0, 2.0, 3.0])
+    >>> squares = BlockMap(lambda x: (x**2, None), parents=[numbers])
+    >>> engine.total(squares)
+    [14.0]
     """
-    blocks = []
-    size = size or min(max(BLOCK_SIZE, -(-len(signals) // 8)), LARGEST_BLOCK)
-    for start in range(0, len(signals), size):
-        part = indptr[start : start + size + 1]
-        entries = slice(int(part[0]), int(part[-1]))
-        blocks.append(Block(signals[start : start + size], part - part[0], indices[entries], entries))
-    return blocks
+
+    n: int | None = None
+
+    def __post_init__(self) -> None:
+        as_threads(self.n)
+
+    def open(self, source: Sequence[Any]) -> BlockMap:
+        """The items of `source`, one per block, as the states of a map."""
+        blocks = BlockMap(_no_function)
+        blocks.states = list(source)
+        return blocks
+
+    def total(self, *maps: BlockMap) -> list[Any]:
+        """The sum of the partials of each map over all blocks, in one round.
+
+        States of parents that are not there yet are computed on the way. A map is run once.
+        """
+        order = _in_order(maps)
+        n_blocks = len(_root(maps[0]).states)
+        if n_blocks == 1:  # on one small block the seam costs next to nothing
+            partials = _run_block(order, 0)
+            _release(order)
+            return [partials[order.index(one)] for one in maps]
+        for one in order:
+            one.states = [None] * n_blocks
+        sums = [TreeSum() for _ in maps]
+        places = [order.index(one) for one in maps]
+
+        def take(partials: list[Any]) -> None:
+            for total, place in zip(sums, places, strict=True):
+                total.add(partials[place])
+
+        try:
+            ordered_map_reduce(partial(_run_block, order), range(n_blocks), take, as_threads(self.n))
+        except BaseException:
+            for one in order:  # not all of them are there
+                one.states = None
+            raise
+        _release(order)
+        return [total.result() for total in sums]
+
+    def states(self, block_map: BlockMap) -> list[Any]:
+        """The states of all blocks."""
+        if block_map.states is None:
+            self.total(block_map)
+        return block_map.states
 
 
-def available_threads():
+def _no_function(*arguments: Any) -> tuple[None, None]:
+    return None, None
+
+
+def _root(block_map: BlockMap) -> BlockMap:
+    """The nearest map whose states are there."""
+    while block_map.states is None:
+        block_map = block_map.parents[0]
+    return block_map
+
+
+def _in_order(maps: Sequence[BlockMap]) -> list[BlockMap]:
+    """The maps to run, parents first: those asked for, and parents without states."""
+    order: list[BlockMap] = []
+    for one in maps:
+        if one not in order:
+            missing = [parent for parent in one.parents if parent.states is None]
+            order += [parent for parent in _in_order(missing) if parent not in order] if missing else []
+            order.append(one)
+    return order
+
+
+def _run_block(order: Sequence[BlockMap], block: int) -> list[Any]:
+    """Run every map on one block, keep the states, return the partials."""
+    partials = []
+    for one in order:
+        arguments = [parent.states[block] for parent in one.parents]
+        partial_sum, state = one.function(*arguments, *one.common)
+        if one.states is None:  # there is one block alone
+            one.states = [state]
+        else:
+            one.states[block] = state
+        partials.append(partial_sum)
+    return partials
+
+
+def _release(order: Sequence[BlockMap]) -> None:
+    """Threads lose no states, so what they were computed from is not needed for them any more."""
+    for one in order:
+        one.parents = one.common = ()
+
+
+def available_threads() -> int:
     """The processors this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-_chosen = ContextVar("threads chosen for everything inside a with block", default=None)
-
-
 @contextmanager
-def using_threads(threads):
-    """Inside the block, whoever leaves the number of threads open gets this one (None: no change)."""
+def using_threads(threads: int | None) -> Iterator[None]:
+    """Inside the block this is the number of threads wherever none is given (None: no change)."""
     token = _chosen.set(_chosen.get() if threads is None else as_threads(threads))
     try:
         yield
@@ -83,7 +145,7 @@ def using_threads(threads):
         _chosen.reset(token)
 
 
-def as_threads(threads):
+def as_threads(threads: int | None) -> int:
     """The number of threads; None means the number of `using_threads`, or all processors there are."""
     if threads is None:
         return _chosen.get() or available_threads()
@@ -94,17 +156,34 @@ def as_threads(threads):
     return int(threads)
 
 
-def share_out(function, items, take, threads=1):
-    """Call take(function(item)) for every item, in order; `threads` threads compute, the caller's among them.
+def as_engine(threads: int | None = None, engine: Engine | None = None) -> Engine:
+    """The engine, or `Threads(threads)` if none is given.
 
-    A thread that is done takes the next item by itself. A result is handed to `take` as soon as all those
-    before it have been, by whoever brings it: never two at a time. Nobody begins an item that is more than
-    two a thread ahead of the one to be taken next, so memory does not grow with the number of items.
+    Examples
+    --------
+    >>> as_engine(threads=2)
+    Threads(n=2)
+    """
+    if engine is None:
+        return Threads(as_threads(threads))
+    if threads is not None:
+        raise ValueError(f"threads={threads} is short for engine=Threads({threads}): give one of them.")
+    return engine
+
+
+def ordered_map_reduce(
+    function: Callable[[Any], Any], items: Sequence[Any], take: Callable[[Any], Any], threads: int = 1
+) -> None:
+    """Call take(function(item)) for every item, in order; `threads` threads compute, the caller among them.
+
+    A thread that is done takes the next item. A result is handed to `take` as soon as all those before it
+    have been, by the thread that computed it: never two at a time. No thread begins an item that is more than
+    two items per thread ahead of the one to be taken next, so memory does not grow with the number of items.
 
     Examples
     --------
     >>> totals = []
-    >>> share_out(abs, [-1, 2, -3], totals.append, threads=2)
+    >>> ordered_map_reduce(abs, [-1, 2, -3], totals.append, threads=2)
     >>> totals
     [1, 2, 3]
     """
@@ -114,11 +193,11 @@ def share_out(function, items, take, threads=1):
         return
     turns, waiting, changed, taken, failed = iter(range(len(items))), {}, Condition(), 0, False
 
-    def work():
+    def work() -> None:
         nonlocal taken, failed
         try:
-            for turn in turns:  # one iterator for all of them: each turn comes up once
-                with changed:  # whoever has the item to be taken next is not held up here
+            for turn in turns:  # one iterator for all threads: each turn comes up once
+                with changed:  # the thread with the item to be taken next never waits here
                     while turn - taken > 2 * threads and not failed:
                         changed.wait()
                 if failed:
@@ -130,7 +209,7 @@ def share_out(function, items, take, threads=1):
                         take(waiting.pop(taken))
                         taken += 1
                     changed.notify_all()
-        except BaseException:  # an error in one item: nobody begins another
+        except BaseException:  # an error in one item: no thread begins another
             with changed:
                 failed = True
                 changed.notify_all()
@@ -139,47 +218,28 @@ def share_out(function, items, take, threads=1):
     helpers = [_pool(threads).submit(work) for _ in range(min(threads, len(items)) - 1)]
     try:
         work()
-    finally:  # who has not begun by now would find nothing left to do
+    finally:  # a helper that has not begun by now would find nothing left to do
         helpers = [helper for helper in helpers if not helper.cancel()]
         wait(helpers)
     for helper in helpers:
         helper.result()
 
 
-def gather(function, items, threads=1):
+def ordered_map(function: Callable[[Any], Any], items: Sequence[Any], threads: int = 1) -> list[Any]:
     """[function(item) for every item], computed by `threads` threads.
 
     Examples
     --------
-    >>> gather(abs, [-1, 2, -3], threads=2)
+    >>> ordered_map(abs, [-1, 2, -3], threads=2)
     [1, 2, 3]
     """
-    if threads == 1 or len(items) < 2:  # a search asks for many such lists, and each takes microseconds
-        return [function(item) for item in items]
-    results = []
-    share_out(function, items, results.append, threads)
+    results: list[Any] = []
+    ordered_map_reduce(function, items, results.append, threads)
     return results
 
 
-class Total:
-    """A sum of arrays, formed in the first of them."""
-
-    def __init__(self):
-        self.sum = None
-
-    def add(self, part):
-        if self.sum is None:
-            self.sum = part
-        else:
-            self.sum += part
-
-    def like(self, array):
-        """The sum; zeros like `array` if there was nothing to add."""
-        return np.zeros_like(array) if self.sum is None else self.sum
-
-
 @lru_cache
-def _pool(threads):
+def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=threads, thread_name_prefix="manifold_dl")
 
 

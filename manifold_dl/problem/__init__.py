@@ -4,6 +4,7 @@
 adapter) around an `Objective` (the mathematics), which computes an `Evaluation` per dictionary.
 """
 
-from manifold_dl.problem.update_problem import DictionaryProblem, update_problem
+from manifold_dl.problem.dictionary_problem import DictionaryProblem
+from manifold_dl.problem.update_problem import update_problem
 
 __all__ = ["DictionaryProblem", "update_problem"]

@@ -1,12 +1,12 @@
-"""The regularizers as the atoms I see them: functions of the m×|I| matrix that moves, the others at rest.
+"""The regularizers as functions of the atoms I that move, while the other atoms stay.
 
-A regularizer knows whole dictionaries. `Penalties` puts the atoms I in their places, asks it there, and cuts
-out what concerns I. `problem.py` adds it to the objective, `restriction.py` to φ. Whatever a regularizer
-raises or returns that cannot be right becomes an error that names it.
+A regularizer is a function of whole dictionaries. `RegularizationTerm` puts the atoms I in their places, evaluates
+it there, and cuts out the part that belongs to I. `dictionary_problem.py` adds it to the objective, `geodesic.py`
+to φ. An exception of a regularizer, or a result that cannot be right, becomes an error that names it.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn
@@ -16,7 +16,7 @@ import numpy as np
 from manifold_dl.components.errors import ComponentError, UndefinedValue, raise_named
 from manifold_dl.regularizers import Scaled, Sum, differentiable, scaled
 
-# A regularizer may have no value far out or at a singularity: line searches keep away from there.
+# A regularizer may have no value far out or at a singularity: line searches avoid such points.
 UNDEFINED = (ArithmeticError, np.linalg.LinAlgError)
 
 
@@ -30,12 +30,12 @@ def require_finite_penalties(regularizers: Iterable[Any], dictionary: np.ndarray
     for regularizer in regularizers:
         for term in _terms(_named(regularizer)):
             if not math.isfinite(value := term.value(dictionary)):
-                term.gradient(dictionary)  # our own say there which atoms are to blame
+                term.gradient(dictionary)  # ours raise an error there that names the atoms
                 fault = f"is {value} where an update begins; begin with a dictionary where it is finite"
                 raise ComponentError(term.regularizer, "regularizer", fault)
 
 
-class Penalties:
+class RegularizationTerm:
     """Σ R(D) with its derivatives in the atoms I.
 
     Parameters
@@ -47,50 +47,66 @@ class Penalties:
     n_atoms : d
     """
 
-    def __init__(self, regularizers, whole, atoms, n_atoms):
+    def __init__(
+        self,
+        regularizers: Iterable[Any],
+        whole: Callable[[np.ndarray], np.ndarray],
+        atoms: np.ndarray,
+        n_atoms: int,
+    ) -> None:
         self._sum = Sum(tuple(map(_named, regularizers)))
         self._whole, self._atoms, self._n_atoms = whole, atoms, n_atoms
-        self._evaluated = []  # the regularizers at the points asked for last, newest first
+        self._evaluated: list[_Evaluated] = []  # the regularizers at the last points, newest first
 
-    def value(self, point):
-        return self._at(point).value
+    def value(self, point: np.ndarray) -> float:
+        """Σ R(D) with the atoms I at `point`."""
+        return self._at(point).at.value
 
-    def gradient(self, point):
+    def gradient(self, point: np.ndarray) -> np.ndarray:
         """The gradient with respect to the atoms I, m×|I|."""
-        return self._at(point).gradient[:, self._atoms]
+        return self._at(point).at.gradient[:, self._atoms]
 
-    def hessian(self, point, direction):
+    def hessian(self, point: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """The Hessian product with an m×|I| direction, in the atoms I."""
         spread = np.zeros((len(point), self._n_atoms), np.result_type(point, direction))
         spread[:, self._atoms] = direction
-        return self._at(point).hessian(spread)[:, self._atoms]
+        return self._at(point).at.hessian(spread)[:, self._atoms]
 
-    def curvatures(self, point):
-        """The size of the diagonal Hessian blocks, one number an atom, from one product."""
-        evaluation = self._at(point)
-        if getattr(evaluation, "curvatures", None) is None:
-            # Signs at random leave of a block its diagonal, on average. They are the same every time: an
-            # optimizer counts on a preconditioner that stays as it is.
+    def curvatures(self, point: np.ndarray) -> np.ndarray:
+        """The size of the diagonal Hessian blocks, one number per atom, from one product."""
+        evaluated = self._at(point)
+        if evaluated.curvatures is None:
+            # Random signs leave the diagonal of a block, on average. They are the same every time: an optimizer
+            # relies on a preconditioner that does not change.
             signs = np.random.default_rng(0).choice(np.array([-1, 1], dtype=point.dtype), point.shape)
             try:
                 product = self.hessian(point, signs)
             except TypeError:  # there is a gradient only, and nothing that autograd could differentiate
                 product = np.zeros_like(point)
-            evaluation.curvatures = np.abs(np.einsum("mk,mk->k", product, signs, dtype=float)) / len(point)
-        return evaluation.curvatures
+            evaluated.curvatures = np.abs(np.einsum("mk,mk->k", product, signs, dtype=float)) / len(point)
+        return evaluated.curvatures
 
-    def _at(self, point):
-        """What the regularizers know of `point`, shared by their value, gradient and Hessian products."""
+    def _at(self, point: np.ndarray) -> "_Evaluated":
+        """The regularizers at `point`, shared by their value, gradient and Hessian products."""
         point = np.asarray(point)
-        for place, (known, evaluation) in enumerate(self._evaluated):
-            # By value, because a caller may have changed the array in place; and a trust region that was
+        for place, evaluated in enumerate(self._evaluated):
+            # By value, because a caller may have changed the array in place; and a trust region whose step was
             # refused comes back to the point before.
-            if known.dtype == point.dtype and np.array_equal(known, point):
+            if evaluated.point.dtype == point.dtype and np.array_equal(evaluated.point, point):
                 self._evaluated.insert(0, self._evaluated.pop(place))
-                return evaluation
-        evaluation = self._sum.at(self._whole(point))
-        self._evaluated = [(point.copy(), evaluation), *self._evaluated[:1]]
-        return evaluation
+                return evaluated
+        evaluated = _Evaluated(point.copy(), self._sum.at(self._whole(point)))
+        self._evaluated = [evaluated, *self._evaluated[:1]]
+        return evaluated
+
+
+@dataclass(eq=False)
+class _Evaluated:
+    """The regularizers at one point."""
+
+    point: np.ndarray
+    at: Any  # with value, gradient and hessian
+    curvatures: np.ndarray | None = None
 
 
 def _named(regularizer: Any) -> Any:
@@ -116,7 +132,7 @@ def _terms(regularizer: Any) -> Iterator["_Named"]:
 class _Named:
     """One regularizer in one problem. Its first value and derivatives, those of the start, must be finite.
 
-    Later ones may be NaN or infinite. They belong to points that a line search tries, and keeps away from.
+    Later ones may be NaN or infinite. They belong to points that a line search tries, and then avoids.
     """
 
     regularizer: Any  # as the user gave it
@@ -174,7 +190,7 @@ class _Named:
 
 @dataclass(eq=False)
 class _NamedAt:
-    """A regularizer at one dictionary: value and gradient are computed when asked for, and kept."""
+    """A regularizer at one dictionary: value and gradient are computed at their first use, and kept."""
 
     named: _Named
     dictionary: np.ndarray
@@ -211,7 +227,7 @@ class _NamedAt:
 
 
 def in_units(regularizers: Sequence, exponent: int) -> Sequence:
-    """The regularizers beside an objective in units of 4^exponent, which their weights do not know of."""
+    """The regularizers for an objective in units of 4^exponent: their weights are divided by it."""
     if not regularizers or exponent == 0:
         return regularizers
     if abs(2 * exponent) > 1000:

@@ -1,8 +1,8 @@
 """The support Ω, and its restriction to a set I of atoms: I ∩ Ω(:, j) of the paper's Section IV.
 
-`as_support` checks a support where it enters. An update of one atom out of 256 must not look at all the codes
-to find its own: `Incidence` lists the entries of the support by atom, once, and cuts out the part that
-belongs to any I in time that grows with that part alone.
+`as_support` checks a support where it enters. An update of one atom out of 256 must not look at all the codes to
+find its own: `SupportIndex` lists the entries of a block's support by atom, once, and cuts out those of any I in
+time that grows with their number alone. `signals.py` uses it.
 """
 
 from dataclasses import dataclass
@@ -24,16 +24,17 @@ class Support(NamedTuple):
     values: np.ndarray | None  # the codes, where they were given
 
     @property
-    def n_signals(self):
+    def n_signals(self) -> int:
+        """n."""
         return len(self.indptr) - 1
 
-    def codes(self, values):
+    def codes(self, values: np.ndarray) -> scipy.sparse.csc_array:
         """A sparse d×n array of codes on this support, which owns its memory."""
         structure = (values, self.indices.copy(), self.indptr.copy())
         return scipy.sparse.csc_array(structure, shape=(self.n_atoms, self.n_signals))
 
 
-def as_support(support, n_signals, n_atoms=None):
+def as_support(support: Any, n_signals: int, n_atoms: int | None = None) -> Support:
     """A boolean d×n mask, an n×S index array (−1 pads), sparse d×n codes or dense d×n codes.
 
     Examples
@@ -71,7 +72,7 @@ def as_support(support, n_signals, n_atoms=None):
     return found
 
 
-def _from_sparse(matrix):
+def _from_sparse(matrix: Any) -> Support:
     if matrix.ndim != 2:
         raise ValueError(f"the support has shape {matrix.shape}; a sparse d×n matrix is needed.")
     if matrix.dtype.kind not in "fiub":
@@ -92,7 +93,7 @@ def _from_sparse(matrix):
     return Support(indptr, indices, matrix.shape[0], values)
 
 
-def _from_indices(indices, n_signals, n_atoms):
+def _from_indices(indices: np.ndarray, n_signals: int, n_atoms: int | None) -> Support:
     if len(indices) != n_signals:
         raise ValueError(
             f"the index array has {len(indices)} rows, but there are {n_signals} signals: give one row each."
@@ -114,7 +115,7 @@ def _from_indices(indices, n_signals, n_atoms):
     return Support(indptr, ordered[used].astype(np.int32), n_atoms, None)
 
 
-def require_determined(support: Any, m: int, mu: float) -> None:
+def require_determined(support: Support, m: int, mu: float) -> None:
     """Refuse supports of more than m atoms where codes follow the dictionary without a ridge.
 
     With as many independent atoms as entries every dictionary fits the signal exactly: f does not depend on
@@ -134,66 +135,55 @@ def require_determined(support: Any, m: int, mu: float) -> None:
     warn_once(f"signal {j} uses {m} atoms, as many as its m={m} entries: {consequence}", "support of m atoms")
 
 
-@dataclass(frozen=True)
-class Part:
-    """The support restricted to the atoms I and to the signals that use them."""
-
-    atoms: np.ndarray  # I
-    entries: np.ndarray | slice  # where its codes stand among all codes
-    active: np.ndarray | slice  # the signals that use an atom of I; all signals if I has all atoms
-    indptr: np.ndarray
-    indices: np.ndarray  # positions within I
-
-
 @dataclass(frozen=True, eq=False)
-class Incidence:
-    """A support that can be read by atoms as well as by signals.
+class SupportIndex:
+    """The support of one block, listed by atoms as well as by signals.
 
     Examples
     --------
-    >>> support = Support(np.array([0, 2, 3]), np.array([0, 2, 1], np.int32), n_atoms=3, values=None)
-    >>> part = Incidence(support).part(np.array([2, 1]))
+    >>> index = SupportIndex(np.array([0, 2, 3]), np.array([0, 2, 1], np.int32), n_atoms=3)
+    >>> part = index.restrict(np.array([2, 1]))
     >>> part.active.tolist(), part.entries.tolist(), part.indices.tolist()
     ([0, 1], [1, 2], [0, 1])
     """
 
-    support: Support
+    indptr: np.ndarray
+    indices: np.ndarray
+    n_atoms: int
 
-    def part(self, atoms):
-        """Everything that the atoms I touch.
-
-        All atoms at once are taken as they stand, without a copy, signals with an empty support included.
-        """
-        support, n_atoms = self.support, self.support.n_atoms
-        if len(atoms) == n_atoms and np.array_equal(atoms, np.arange(n_atoms)):
-            return Part(atoms, slice(None), slice(None), support.indptr, support.indices)
-        entries = np.concatenate([self.entries[self.begin[i] : self.begin[i + 1]] for i in atoms])
-        position = np.zeros(n_atoms, dtype=np.int32)
+    def restrict(self, atoms: np.ndarray) -> "SubsetSupport":
+        """The part of the support that belongs to the atoms I."""
+        entries = np.concatenate([self.entries[self.first[i] : self.first[i + 1]] for i in atoms])
+        position = np.zeros(self.n_atoms, dtype=np.int32)
         position[atoms] = np.arange(len(atoms), dtype=np.int32)
         if len(atoms) > 1:
             entries.sort()
         signals = self.signal_of[entries]
-        first = np.flatnonzero(np.diff(signals, prepend=-1))
-        indptr = np.append(first, len(entries)).astype(np.int64)
-        return Part(atoms, entries, signals[first], indptr, position[support.indices[entries]])
+        start = np.flatnonzero(np.diff(signals, prepend=-1))
+        indptr = np.append(start, len(entries)).astype(np.int64)
+        return SubsetSupport(entries, signals[start], indptr, position[self.indices[entries]])
 
     @cached_property
-    def usage(self):
-        """How many signals use each atom."""
-        return np.bincount(self.support.indices, minlength=self.support.n_atoms)
-
-    @cached_property
-    def signal_of(self):
+    def signal_of(self) -> np.ndarray:
         """The signal of every entry."""
-        sizes = np.diff(self.support.indptr)
+        sizes = np.diff(self.indptr)
         return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
 
     @cached_property
-    def entries(self):
+    def entries(self) -> np.ndarray:
         """All entries in the order of their atoms, each atom's in the order of the signals."""
-        return np.argsort(self.support.indices, kind="stable")
+        return np.argsort(self.indices, kind="stable")
 
     @cached_property
-    def begin(self):
-        """Those of atom i are entries[begin[i]:begin[i + 1]]."""
-        return np.concatenate([[0], np.cumsum(self.usage)])
+    def first(self) -> np.ndarray:
+        """Those of atom i are entries[first[i]:first[i + 1]]."""
+        return np.concatenate([[0], np.cumsum(np.bincount(self.indices, minlength=self.n_atoms))])
+
+
+class SubsetSupport(NamedTuple):
+    """The support of one block, restricted to the atoms I and to the signals that use them."""
+
+    entries: np.ndarray  # which of the block's codes belong to I
+    active: np.ndarray  # the signals that use an atom of I
+    indptr: np.ndarray
+    indices: np.ndarray  # positions within I

@@ -1,80 +1,84 @@
-"""The arithmetic of the reduced objective: arrays in, arrays out.
+"""The reduced objective of one block of signals: value, gradient, Hessian product, and φ along a geodesic.
 
-`reference` holds the formulas in plain NumPy, as one would write them on a board; `compiled` holds the
+`reference` holds the formulas in plain NumPy, as one would write them on a board; the other modules hold the
 same functions, with the same signatures, compiled with Numba. The compiled ones are used where Numba is
-installed (it is not in a browser); `objective.py`, `restriction.py` and `stage.py` are their main
-callers. The K-SVD sweep, with arguments of its own, stands in `reference_ksvd` and `compiled_ksvd`.
-
-The functions speak of one block of signals:
-
-- `signals` (n×m): a signal y in every row, `atoms` (k×m): an atom in every row, both contiguous;
-- `indptr` (n+1), `indices` (nnz): the support, signal j using the atoms indices[indptr[j]:indptr[j+1]];
-- `codes` (nnz): the coefficients x at those places;
-- `packs`: the same support as `arrange` deals it, for those who call more than once.
+installed (it is not in a browser). `problem/` is the main caller; `structures` names what goes in and comes
+out.
 """
 
 from manifold_dl.kernels.backend import NUMBA_INSTALLED
+from manifold_dl.kernels.reduced.reference import positions
+from manifold_dl.kernels.reduced.reference_ksvd import SweepData, SweepState
+from manifold_dl.kernels.reduced.structures import (
+    Block,
+    Fit,
+    Geodesic,
+    GeodesicPoint,
+    Products,
+    Refit,
+)
 
 if NUMBA_INSTALLED:
-    from manifold_dl.kernels.reduced.fit import (
-        accumulate,
-        along,
-        arrange,
-        balance,
-        depart,
-        dot,
-        energies,
-        fit,
-        fit_fixed,
-        hessian,
-        inner,
-        move,
-        probe,
-        tangent,
-        travel,
-        without,
+    from manifold_dl.kernels.reduced.batches import make_batches
+    from manifold_dl.kernels.reduced.codes import evaluate_fixed, fit_codes, hessian_product
+    from manifold_dl.kernels.reduced.geodesic import geodesic_point, init_geodesic, precompute_products
+    from manifold_dl.kernels.reduced.ksvd import ksvd_sweep, large_codes
+    from manifold_dl.kernels.reduced.refit import refit_codes
+    from manifold_dl.kernels.reduced.rows import (
+        add_products,
+        code_energies,
+        gram,
+        precondition,
+        subtract_other_atoms,
     )
-    from manifold_dl.kernels.reduced.ksvd import ksvd, large_codes
+    from manifold_dl.kernels.reduced.spheres import dot, project_to_tangent, sphere_exp
 else:
     from manifold_dl.kernels.reduced.reference import (
-        accumulate,
-        along,
-        arrange,
-        balance,
-        depart,
+        add_products,
+        code_energies,
         dot,
-        energies,
-        fit,
-        fit_fixed,
-        hessian,
-        inner,
-        move,
-        probe,
-        tangent,
-        travel,
-        without,
+        evaluate_fixed,
+        fit_codes,
+        geodesic_point,
+        gram,
+        hessian_product,
+        init_geodesic,
+        make_batches,
+        precompute_products,
+        precondition,
+        project_to_tangent,
+        refit_codes,
+        sphere_exp,
+        subtract_other_atoms,
     )
-    from manifold_dl.kernels.reduced.reference_ksvd import ksvd, large_codes
-from manifold_dl.kernels.reduced.reference import Way
+    from manifold_dl.kernels.reduced.reference_ksvd import ksvd_sweep, large_codes
 
 __all__ = [
-    "Way",
-    "accumulate",
-    "along",
-    "arrange",
-    "balance",
-    "depart",
+    "Block",
+    "Fit",
+    "Geodesic",
+    "GeodesicPoint",
+    "Products",
+    "Refit",
+    "SweepData",
+    "SweepState",
+    "add_products",
+    "code_energies",
     "dot",
-    "energies",
-    "fit",
-    "fit_fixed",
-    "hessian",
-    "inner",
-    "ksvd",
+    "evaluate_fixed",
+    "fit_codes",
+    "geodesic_point",
+    "gram",
+    "hessian_product",
+    "init_geodesic",
+    "ksvd_sweep",
     "large_codes",
-    "move",
-    "probe",
-    "tangent",
-    "travel",
-    "without",
+    "make_batches",
+    "positions",
+    "precompute_products",
+    "precondition",
+    "project_to_tangent",
+    "refit_codes",
+    "sphere_exp",
+    "subtract_other_atoms",
 ]

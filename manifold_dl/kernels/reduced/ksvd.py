@@ -7,10 +7,12 @@ method. What the squares cannot decide (a tie, numbers that are not finite), and
 LAPACK is faster, are left to the caller.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from manifold_dl.kernels.backend import compiled
-from manifold_dl.kernels.reduced.reference_ksvd import LARGE_CODES
+from manifold_dl.kernels.reduced.reference_ksvd import LARGE_CODES, SweepData, SweepState
 
 # 30 squarings tell eigenvalues apart whose ratio is 1 − 2e-8.
 SQUARINGS = 30
@@ -24,20 +26,23 @@ LARGEST = 64
 MULTIPLICATIONS = LARGEST**3
 
 
-def ksvd(
-    order, begin, entries, signal_of, residual, atoms, codes, mu, power, signals, indptr, indices, large
-):  # fmt: skip
-    """See `reference_ksvd.ksvd`."""
-    largest = np.diff(begin)[order].max(initial=0)
-    # Constants are arguments, because Numba's cache on disk would not notice a change.
-    limits = (SQUARINGS, NEGLIGIBLE, LARGEST, MULTIPLICATIONS)
-    return _sweep(
-        order, begin, entries, signal_of, residual, atoms, codes, float(mu), power,
-        signals, indptr, indices, large, largest, limits,
-    )  # fmt: skip
+class Limits(NamedTuple):
+    """The constants above, as arguments: Numba's cache on disk would not notice a change."""
+
+    squarings: int
+    negligible: float
+    largest: int
+    multiplications: int
 
 
-def large_codes(signals, indptr, codes):
+def ksvd_sweep(order: np.ndarray, data: SweepData, state: SweepState, mu: float, power: bool) -> int:
+    """See `reference_ksvd.ksvd_sweep`."""
+    most_users = int(np.diff(data.first)[order].max(initial=0))
+    limits = Limits(SQUARINGS, NEGLIGIBLE, LARGEST, MULTIPLICATIONS)
+    return _sweep(order, data, state, float(mu), power, most_users, limits)
+
+
+def large_codes(signals: np.ndarray, indptr: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """See `reference_ksvd.large_codes`."""
     large = np.empty(len(signals), np.bool_)
     _large_codes(signals, indptr, codes, LARGE_CODES, large)
@@ -58,57 +63,45 @@ def _large_codes(signals, indptr, codes, ratio, large):
 
 
 @compiled
-def _sweep(
-    order, begin, entries, signal_of, residual, atoms, codes, mu, power,
-    signals, indptr, indices, large, largest, limits,
-):  # fmt: skip
+def _sweep(order, data, state, mu, power, most_users, limits):
+    atoms, codes, residual = state.atoms, state.codes, state.residual
     m = atoms.shape[1]
-    E_all = np.empty((largest, m))
+    E_memory = np.empty((most_users, m))
     u, start, point, rounded = np.empty(m), np.empty(m), np.empty(m), np.empty(m, atoms.dtype)
-    x_all, x_before_all = np.empty(largest, codes.dtype), np.empty(largest, codes.dtype)
-    memory = np.empty((2, min(m, largest, limits[2]) ** 2))
-    any_large = large.any()
+    x_memory, x_before_memory = np.empty(most_users, codes.dtype), np.empty(most_users, codes.dtype)
+    gram_memory = np.empty((2, min(m, most_users, limits.largest) ** 2))
+    any_large = data.large.any()
     for done in range(len(order)):
         i = order[done]
-        places = entries[begin[i] : begin[i + 1]]
+        places = data.entries[data.first[i] : data.first[i + 1]]
         n = len(places)
         if n == 0:
             continue
-        if min(n, m) > limits[2] and not power:
+        if min(n, m) > limits.largest and not power:
             return done
-        E, x, x_before, atom = E_all[:n], x_all[:n], x_before_all[:n], atoms[i]
+        E, x, x_before, atom = E_memory[:n], x_memory[:n], x_before_memory[:n], atoms[i]
         for p in range(m):
             start[p] = atom[p]
-        for k in range(n):
-            j, code = signal_of[places[k]], codes[places[k]]
-            for p in range(m):
-                E[k, p] = residual[j, p] + code * start[p]
+        _add_own_contribution(data, state, places, start, E)
         if any_large:
             for k in range(n):
-                j = signal_of[places[k]]
-                if large[j]:
-                    without(signals, j, indptr, indices, codes, i, atoms, E, k)
+                j = data.signal_of[places[k]]
+                if data.large[j]:
+                    _subtract_others(data, state, j, i, E, k)
         if power:
             power_step(E, start, u)
-        elif not leading(E, memory, limits, u):
+        elif not leading(E, gram_memory, limits, u):
             return done
-        aligned = 0.0
-        for p in range(m):
-            aligned += u[p] * start[p]
-        zero = True
-        for p in range(m):
-            rounded[p] = -u[p] if aligned < 0 else u[p]  # of the two signs, the one nearer to the old atom
-            point[p] = rounded[p]
-            zero = zero and u[p] == 0
+        is_zero = _nearer_sign(u, start, rounded, point)
         before, after = fit(E, start, mu, x_before), fit(E, point, mu, x)
-        # Within the rounding of the sums a rise means nothing. Zeros: the signals have nothing to say.
-        if after <= before + 4 * np.finfo(np.float64).eps * before and not zero:
+        # Within the rounding of the sums a rise means nothing. Zero: the signals determine no direction.
+        if after <= before + 4 * np.finfo(np.float64).eps * before and not is_zero:
             for p in range(m):
                 atom[p] = start[p] = rounded[p]
         else:
             x = x_before
         for k in range(n):
-            j = signal_of[places[k]]
+            j = data.signal_of[places[k]]
             codes[places[k]] = x[k]
             for p in range(m):
                 residual[j, p] = E[k, p] - x[k] * start[p]
@@ -116,15 +109,37 @@ def _sweep(
 
 
 @compiled
-def without(signals, j, indptr, indices, codes, i, atoms, E, k):
+def _add_own_contribution(data, state, places, atom, E):
+    """E becomes the residual of the users of an atom, with the contribution of the atom added again."""
+    for k in range(len(places)):
+        j, code = data.signal_of[places[k]], state.codes[places[k]]
+        for p in range(len(atom)):
+            E[k, p] = state.residual[j, p] + code * atom[p]
+
+
+@compiled
+def _subtract_others(data, state, j, i, E, k):
     """Row k of E becomes signal j without what its atoms other than i contribute."""
     for p in range(E.shape[1]):
-        E[k, p] = signals[j, p]
-    for a in range(indptr[j], indptr[j + 1]):
-        other, x = indices[a], codes[a]
+        E[k, p] = data.signals[j, p]
+    for a in range(data.indptr[j], data.indptr[j + 1]):
+        other, x = data.indices[a], state.codes[a]
         if other != i:
             for p in range(E.shape[1]):
-                E[k, p] -= x * atoms[other, p]
+                E[k, p] -= x * state.atoms[other, p]
+
+
+@compiled
+def _nearer_sign(u, start, rounded, point):
+    """u or −u, the one nearer to `start`, rounded to the precision of the atoms; whether it is zero."""
+    aligned, is_zero = 0.0, True
+    for p in range(len(u)):
+        aligned += u[p] * start[p]
+    for p in range(len(u)):
+        rounded[p] = -u[p] if aligned < 0 else u[p]
+        point[p] = rounded[p]
+        is_zero = is_zero and u[p] == 0
+    return is_zero
 
 
 @compiled
@@ -141,8 +156,7 @@ def power_step(E, atom, u):
 
 @compiled
 def leading(E, memory, limits, u):
-    """The leading right singular vector of E, zero if E is; False where it is left to others."""
-    squarings, negligible, _, multiplications = limits
+    """The leading right singular vector of E, zero if E is; False where it cannot be told."""
     n, m = E.shape
     size = min(n, m)
     A = memory[0, : size * size].reshape((size, size))
@@ -150,7 +164,7 @@ def leading(E, memory, limits, u):
     if n < m:
         np.dot(E, E.T, A)
     else:
-        rows = max(1, multiplications // (m * m))
+        rows = max(1, limits.multiplications // (m * m))
         A[:] = 0
         for start in range(0, n, rows):
             some = E[start : min(start + rows, n)]
@@ -163,15 +177,15 @@ def leading(E, memory, limits, u):
         u[:] = 0
         return True
     left = np.inf
-    for _ in range(squarings):
+    for _ in range(limits.squarings):
         scale(A, energy)
         np.dot(A, A, B)
         A, B = B, A
         energy = trace(A)  # Σ λ² of eigenvalues with Σ λ = 1
         left = 1 - energy
-        if left <= negligible:
+        if left <= limits.negligible:
             break
-    if not left <= negligible:
+    if not left <= limits.negligible:
         return False
     top = 0
     for k in range(size):

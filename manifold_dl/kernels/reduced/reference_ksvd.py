@@ -1,49 +1,68 @@
 """K-SVD over one atom after the other, in plain NumPy: written to be read, not to be fast.
 
-For atom i let E be the residual of its users with its own part put back, a signal in every row. The best unit
-vector u is the leading right singular vector of E, for every ridge μ; the codes are x = E u/(1 + μ), and
-E − x uᵀ is the new residual. Where Numba exists `compiled_ksvd` does the same; `stage.py` calls either.
+For atom i let E be the residual of its users with its own contribution added again, a signal in every row.
+The best unit vector u is the leading right singular vector of E, for every ridge μ; the codes are x = E u/(1
++ μ), and E − x uᵀ is the new residual. `ksvd.py` has the same compiled; `updates/ksvd.py` calls either.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-# How close the two largest eigenvalues may come, relatively, before the vector is left to somebody else:
-# in a tie it is any vector of a plane, and the answer is a matter of convention.
+# How close the two largest eigenvalues may come, relatively, before there is no clear leading vector:
+# in a tie it is any vector of a plane.
 TIE = 1e-8
 
 # Codes above so many times the largest entry of their signal cost its residual more than three bits.
 LARGE_CODES = 8.0
 
 
-def ksvd(
-    order, begin, entries, signal_of, residual, atoms, codes, mu, power, signals, indptr, indices, large
-):  # fmt: skip
-    """Update the atoms `order`, one after the other, in place, with their codes and the residual.
+class SweepData(NamedTuple):
+    """What a sweep reads: the signals, their supports by signal and by atom."""
 
-    Atom i stands at the codes `entries[begin[i]:begin[i + 1]]`, and the entry e belongs to the signal (row
-    of `residual`) `signal_of[e]`. With `power` the vector is one step of the power method from the old atom.
+    signals: np.ndarray  # n×m, a signal in every row
+    indptr: np.ndarray
+    indices: np.ndarray
+    first: np.ndarray  # atom i has the codes entries[first[i]:first[i + 1]]
+    entries: np.ndarray
+    signal_of: np.ndarray  # the signal of every code
+    large: np.ndarray  # n booleans: `large_codes`
 
-    Where the codes are `large` against their signal, its residual has lost the digits that matter, and
-    putting the part of atom i back does not restore them: E is then computed from the signal itself, and
-    from the support `indptr`, `indices`.
 
-    Returns how many atoms of `order` were done. If not all, the next one has no clear leading vector; nothing
-    of it has been touched, and the caller goes on behind it.
+class SweepState(NamedTuple):
+    """What a sweep changes, in place."""
+
+    atoms: np.ndarray  # k×m
+    codes: np.ndarray
+    residual: np.ndarray  # n×m: Y − D X
+
+
+def ksvd_sweep(order: np.ndarray, data: SweepData, state: SweepState, mu: float, power: bool) -> int:
+    """Update the atoms `order`, one after the other, with their codes and the residual.
+
+    With `power` the vector is one step of the power method from the old atom. Where the codes of a signal are
+    large, its residual has lost the digits that matter, and adding the contribution of atom i again does not
+    restore them: E is then computed from the signal itself.
+
+    Returns how many atoms of `order` were updated. If not all, the next one has no clear leading vector, and
+    nothing of it has been changed.
     """
+    atoms, codes, residual = state
+    signals, indptr, indices = data.signals, data.indptr, data.indices
     for done, i in enumerate(order):
-        places = entries[begin[i] : begin[i + 1]]
+        places = data.entries[data.first[i] : data.first[i + 1]]
         if len(places) == 0:
             continue
-        users, start = signal_of[places], atoms[i].astype(float)
+        users, start = data.signal_of[places], atoms[i].astype(float)
         E = residual[users] + codes[places, None] * start
-        for k in np.flatnonzero(large[users]):
+        for k in np.flatnonzero(data.large[users]):
             own = slice(indptr[users[k]], indptr[users[k] + 1])
             others = codes[own] * (indices[own] != i)
             E[k] = signals[users[k]] - others.astype(float) @ atoms[indices[own]]
         u = _unit(E.T @ (E @ start)) if power else _leading(E)
         if u is None:
             return done
-        if not u.any():  # the signals have nothing to say
+        if not u.any():  # the signals determine no direction
             u = start
         if u @ start < 0:
             u = -u  # of the two signs, the one nearer to where the atom was
@@ -58,7 +77,7 @@ def ksvd(
     return len(order)
 
 
-def large_codes(signals, indptr, codes):
+def large_codes(signals: np.ndarray, indptr: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Which signals have codes so large that y − D x has lost digits of y: its rounding grows with |x|."""
     pairs = zip(signals, indptr[:-1], indptr[1:], strict=True)
     return np.array(
@@ -66,7 +85,7 @@ def large_codes(signals, indptr, codes):
     )
 
 
-def _leading(E):
+def _leading(E: np.ndarray) -> np.ndarray | None:
     """The leading right singular vector of E, from the smaller of its two Gram matrices; None if unclear."""
     gram = E.T @ E if len(E) >= E.shape[1] else E @ E.T
     energy = np.trace(gram)
@@ -80,12 +99,12 @@ def _leading(E):
     return vectors[:, -1] if len(E) >= E.shape[1] else _unit(E.T @ vectors[:, -1])
 
 
-def _unit(vector):
+def _unit(vector: np.ndarray) -> np.ndarray:
     norm = np.linalg.norm(vector)
     return vector / norm if norm > 0 else vector
 
 
-def _fit(E, u, mu, dtype):
+def _fit(E: np.ndarray, u: np.ndarray, mu: float, dtype: np.dtype) -> tuple[float, np.ndarray]:
     """Σ ‖r‖² + μ x², from the residual, and the codes x that minimise it."""
     u = u.astype(float)
     x = (E @ u / (u @ u + mu)).astype(dtype)

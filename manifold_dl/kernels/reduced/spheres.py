@@ -1,6 +1,6 @@
-"""Atoms on their spheres, compiled: each row by itself, in one pass where NumPy would make five.
+"""Atoms on their unit spheres, compiled: one pass over each row where NumPy would make five.
 
-Results go into arrays made by NumPy: to hand out one of its own takes Numba longer than to fill it.
+Results are written to arrays made by NumPy: returning a new array takes Numba longer than filling it.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ def dot(a, b):
 
 
 @compiled
-def tangent(atoms, rows, result):
+def project_to_tangent(atoms, rows, result):
     for i in range(len(rows)):
         along = 0.0
         for p in range(rows.shape[1]):
@@ -29,7 +29,7 @@ def tangent(atoms, rows, result):
 
 
 @compiled
-def travel(atoms, rows, result):
+def sphere_exp(atoms, rows, result):
     for i in range(len(rows)):
         square = 0.0
         for p in range(rows.shape[1]):

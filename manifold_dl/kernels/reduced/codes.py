@@ -1,0 +1,252 @@
+"""Codes that follow the dictionary, compiled: value, gradient and Hessian product of one block of signals.
+
+The functions of `reference.py`, with nothing allocated per signal. Every signal solves its own small normal
+equations by Cholesky, with the Gram matrix of the atoms computed once, many signals side by side
+(`batches.py`). Signals whose pivots break down are solved by singular values, in the reference. The loops
+release the interpreter lock, so blocks of signals run in threads.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from manifold_dl.kernels.backend import compiled
+from manifold_dl.kernels.memory import aligned_zeros
+from manifold_dl.kernels.reduced import reference
+from manifold_dl.kernels.reduced.batches import BATCH_SIZE, longest, padded_size
+from manifold_dl.kernels.reduced.cholesky import (
+    dots,
+    factorize,
+    free_diagonal,
+    make_scratch,
+    solve_lower,
+    solve_upper,
+    subtract,
+)
+from manifold_dl.kernels.reduced.minimum_norm import PIVOT_RATIO, padded_inverses, take
+from manifold_dl.kernels.reduced.structures import Block, Fit
+
+NO_FACTORS = np.zeros(0)
+NO_INVERSES = np.zeros((0, 0, 0))
+NO_SIGNALS = np.zeros(0, dtype=np.intp)
+
+
+class FitArrays(NamedTuple):
+    """Where the compiled pass writes to."""
+
+    gradient: np.ndarray
+    energies: np.ndarray
+    codes: np.ndarray
+    factors: np.ndarray  # empty if they are not kept
+    rank_deficient: np.ndarray  # n booleans
+
+
+def fit_codes(block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep_factors: bool = True) -> Fit:
+    """See `reference.fit_codes`."""
+    out = FitArrays(
+        gradient=aligned_zeros(atoms.shape, atoms.dtype),
+        energies=np.zeros(len(atoms)),
+        codes=np.zeros(len(block.indices), block.signals.dtype),
+        factors=np.empty(block.batches.factor_place[-1]) if keep_factors else NO_FACTORS,
+        rank_deficient=np.zeros(len(block.signals), np.bool_),
+    )
+    # The ratio is an argument, because Numba's cache on disk would not notice a change of the constant.
+    value, n_deficient = _fit(block.signals, block.batches, atoms, gram, float(mu), PIVOT_RATIO, out)
+    factors = out.factors if keep_factors else None
+    if n_deficient == 0:
+        return Fit(value, out.gradient, out.energies, out.codes, factors, NO_SIGNALS, NO_INVERSES)
+    deficient = np.flatnonzero(out.rank_deficient)
+    indptr, indices, places = take(block.indptr, block.indices, deficient)
+    rest = reference.fit_codes(Block(block.signals[deficient], indptr, indices, None), atoms, gram, mu)
+    out.gradient[:] += rest.gradient
+    out.energies[:] += rest.energies
+    out.codes[places] = rest.codes
+    inverses = padded_inverses(atoms, indptr, indices, mu)
+    return Fit(value + rest.value, out.gradient, out.energies, out.codes, factors, deficient, inverses)
+
+
+def evaluate_fixed(block: Block, atoms: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
+    """See `reference.evaluate_fixed`."""
+    gradient = np.zeros_like(atoms)
+    value = _evaluate_fixed(block.signals, block.indptr, block.indices, atoms, codes, gradient)
+    return value, gradient
+
+
+class HessianArrays(NamedTuple):
+    """What a Hessian product reads besides signals and supports."""
+
+    atoms: np.ndarray
+    direction: np.ndarray
+    cross: np.ndarray  # k×k: inner products of atoms and directions
+    codes: np.ndarray
+    factors: np.ndarray
+    inverse_of: np.ndarray  # which of the inverses belongs to a signal, −1 for none; empty if there are none
+    inverses: np.ndarray
+
+
+def hessian_product(
+    block: Block, atoms: np.ndarray, cross: np.ndarray, mu: float, fit: Fit, direction: np.ndarray
+) -> np.ndarray:
+    """See `reference.hessian_product`."""
+    inverse_of = NO_SIGNALS
+    if len(fit.rank_deficient):
+        inverse_of = np.full(len(block.signals), -1)
+        inverse_of[fit.rank_deficient] = np.arange(len(fit.rank_deficient))
+    product = aligned_zeros(atoms.shape, atoms.dtype)
+    known = HessianArrays(atoms, direction, cross, fit.codes, fit.factors, inverse_of, fit.inverses)
+    _hessian_product(block.signals, block.batches, known, product)
+    return product
+
+
+@compiled
+def _fit(signals, batches, atoms, gram, mu, pivot_ratio, out):
+    first, place, factor_place = batches.first, batches.place, batches.factor_place
+    keep = len(out.factors) > 0
+    factor_memory = np.empty(0 if keep else longest(factor_place))
+    g_memory, scratch = np.zeros(longest(place)), make_scratch()
+    r = np.empty((1, signals.shape[1]), dtype=signals.dtype)
+    diagonal = free_diagonal(gram)
+    value, n_deficient = _energy_without_atoms(signals, batches), 0
+    for batch in range(len(first) - 1):
+        begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
+        width = padded_size(n)
+        s = (end - begin) // width
+        atom = batches.indices[begin:end].reshape(s, width)
+        g = g_memory[: end - begin].reshape(s, width)
+        L = factor_memory[: 0 if keep else s * (s + 1) // 2 * width]
+        if keep:
+            L = out.factors[factor_place[batch] : factor_place[batch + 1]]
+        L = L.reshape(s * (s + 1) // 2, width)
+        for w in range(n):
+            dots(atoms, atom, w, signals, batches.signals[first[batch] + w], g)
+        any_deficient = factorize(gram, diagonal, atom, mu, pivot_ratio, g[:0], g, L, scratch)
+        solve_lower(L, g)
+        solve_upper(L, g)
+        for w in range(n):
+            j = batches.signals[first[batch] + w]
+            if any_deficient and scratch.rank_deficient[w]:  # left to the reference
+                out.rank_deficient[j] = True
+                n_deficient += 1
+            else:
+                value += _add_signal(signals, j, atoms, atom, g, w, batches.indptr[j], mu, r, out)
+        if any_deficient:
+            scratch.rank_deficient[:] = False
+    return value, n_deficient
+
+
+@compiled
+def _energy_without_atoms(signals, batches):
+    """Σ ‖y‖² of the signals that use no atom."""
+    value = 0.0
+    if len(batches.signals) < len(signals):
+        for j in range(len(signals)):
+            if batches.indptr[j] == batches.indptr[j + 1]:
+                for p in range(signals.shape[1]):
+                    value += signals[j, p] * signals[j, p]
+    return value
+
+
+@compiled
+def _add_signal(signals, j, atoms, atom, g, w, at, mu, r, out):
+    """Write the codes of signal j, and add what it contributes to gradient and energies; its value."""
+    m, s, energy, total = signals.shape[1], len(atom), 0.0, 0.0
+    for a in range(s):
+        out.codes[at + a] = g[a, w]
+        energy += g[a, w] * g[a, w]
+    for p in range(m):
+        r[0, p] = signals[j, p]
+    subtract(atoms, atom, w, out.codes, at, r, 0)
+    for p in range(m):
+        total += r[0, p] * r[0, p]
+    for a in range(s):
+        i, x = atom[a, w], 2 * out.codes[at + a]
+        out.energies[i] += np.float64(out.codes[at + a]) * out.codes[at + a]
+        for p in range(m):
+            out.gradient[i, p] -= x * r[0, p]
+    return mu * energy + total
+
+
+@compiled
+def _evaluate_fixed(signals, indptr, indices, atoms, codes, gradient):
+    m = signals.shape[1]
+    r = np.empty(m, dtype=signals.dtype)
+    value = 0.0
+    for j in range(signals.shape[0]):
+        for p in range(m):
+            r[p] = signals[j, p]
+        for a in range(indptr[j], indptr[j + 1]):
+            i, x = indices[a], codes[a]
+            for p in range(m):
+                r[p] -= x * atoms[i, p]
+        total = 0.0
+        for p in range(m):
+            total += r[p] * r[p]
+        value += total
+        for a in range(indptr[j], indptr[j + 1]):
+            i, x = indices[a], 2 * codes[a]
+            for p in range(m):
+                gradient[i, p] -= x * r[p]
+    return value
+
+
+@compiled
+def _hessian_product(signals, batches, known, product):
+    atoms, direction, codes, indptr = known.atoms, known.direction, known.codes, batches.indptr
+    first, place, factor_place = batches.first, batches.place, batches.factor_place
+    m = signals.shape[1]
+    r, v = np.empty((BATCH_SIZE, m), dtype=signals.dtype), np.empty((BATCH_SIZE, m), dtype=signals.dtype)
+    g_memory, x_memory = np.zeros(longest(place)), np.zeros(longest(place))
+    dx = np.empty(longest(indptr), dtype=signals.dtype)
+    C, k = known.cross.ravel(), len(known.cross)
+    for batch in range(len(first) - 1):
+        begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
+        width = padded_size(n)
+        s = (end - begin) // width
+        atom = batches.indices[begin:end].reshape(s, width)
+        g, x = g_memory[: end - begin].reshape(s, width), x_memory[: end - begin].reshape(s, width)
+        L = known.factors[factor_place[batch] : factor_place[batch + 1]].reshape(s * (s + 1) // 2, width)
+        for w in range(n):
+            j = batches.signals[first[batch] + w]
+            for p in range(m):
+                r[w, p] = signals[j, p]
+                v[w, p] = 0
+            subtract(atoms, atom, w, codes, indptr[j], r, w)
+            subtract(direction, atom, w, codes, indptr[j], v, w)  # v = −Eᵀx
+            dots(direction, atom, w, r, w, g)
+            for a in range(s):
+                x[a, w] = codes[indptr[j] + a]
+        for a in range(s):  # g = E r − A Eᵀx
+            for b in range(s):
+                for w in range(width):
+                    g[a, w] -= C[k * atom[a, w] + atom[b, w]] * x[b, w]
+        if len(known.inverse_of):
+            _use_inverses(batches, batch, n, known, g, L)
+        solve_lower(L, g)
+        solve_upper(L, g)
+        for w in range(n):
+            at = indptr[batches.signals[first[batch] + w]]
+            for a in range(s):
+                dx[a] = g[a, w]
+            subtract(atoms, atom, w, dx, 0, v, w)  # v = dr
+            for a in range(s):
+                i, xa, da = atom[a, w], 2 * codes[at + a], 2 * dx[a]
+                for p in range(m):
+                    product[i, p] -= xa * v[w, p] + da * r[w, p]
+
+
+@compiled
+def _use_inverses(batches, batch, n, known, g, L):
+    """g becomes M⁺g for the rank-deficient signals of a batch, and their factors the identity."""
+    s = len(g)
+    before = np.empty(s)
+    for w in range(n):
+        inverse = known.inverse_of[batches.signals[batches.first[batch] + w]]
+        if inverse >= 0:
+            for a in range(s):
+                before[a] = g[a, w]
+            for a in range(s):
+                g[a, w] = 0.0
+                for b in range(s):
+                    g[a, w] += known.inverses[inverse, a, b] * before[b]
+                    if b <= a:
+                        L[a * (a + 1) // 2 + b, w] = 1.0 if a == b else 0.0

@@ -1,0 +1,152 @@
+"""Codes at a point of a geodesic, compiled: the gain over the codes of the start, and its slope.
+
+With x = x₀ + δ the gain is a quadratic form in δ, computed without cancellation from inner products that
+`geodesic.py` prepared. Many signals are solved side by side (`batches.py`), and none of it depends on m.
+"""
+
+import numpy as np
+
+from manifold_dl.kernels.backend import compiled
+from manifold_dl.kernels.reduced import reference
+from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, largest_support, longest, padded_size
+from manifold_dl.kernels.reduced.cholesky import (
+    factorize,
+    free_diagonal,
+    make_scratch,
+    solve_lower,
+    solve_upper,
+)
+from manifold_dl.kernels.reduced.minimum_norm import PIVOT_RATIO, take
+from manifold_dl.kernels.reduced.structures import Block, GeodesicPoint, Products, Refit
+
+
+def refit_codes(
+    block: Block,
+    products: Products,
+    mu: float,
+    point: GeodesicPoint,
+    with_slope: bool = True,
+    codes: np.ndarray | None = None,
+) -> Refit:
+    """See `reference.refit_codes`."""
+    deficient = np.zeros(len(block.batches.signals), dtype=np.bool_)
+    out = products.codes[:0] if codes is None else codes
+    angles, slopes = point.geodesic.angles, with_slope or codes is not None
+    gain, slope, n_deficient = _refit(
+        block.batches, products, float(mu), PIVOT_RATIO, point.arrays, angles, slopes, deficient, out
+    )
+    if n_deficient:
+        rest = _refit_deficient(block, products, mu, point, with_slope, np.flatnonzero(deficient), codes)
+        gain, slope = gain + rest.gain, slope + rest.slope
+    return Refit(gain, slope, n_deficient)
+
+
+def _refit_deficient(
+    block: Block,
+    products: Products,
+    mu: float,
+    point: GeodesicPoint,
+    with_slope: bool,
+    ranks: np.ndarray,
+    codes: np.ndarray | None,
+) -> Refit:
+    """The rank-deficient signals (given by rank in the batches), by the reference."""
+    deficient, start = _unbatch(products, block.batches, ranks)
+    indptr, indices, places = take(block.indptr, block.indices, deficient)
+    by_reference = point._replace(arrays=reference.positions(point.geodesic, point.t))
+    found = None if codes is None else np.empty(len(places), codes.dtype)
+    part = Block(block.signals[deficient], indptr, indices, None)
+    rest = reference.refit_codes(part, Products(start, start, start), mu, by_reference, with_slope, found)
+    if codes is not None:
+        codes[places] = found
+    return rest
+
+
+def _unbatch(products: Products, batches: Batches, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Some of the signals, with their codes one after the other."""
+    inside = np.searchsorted(batches.first, ranks, side="right") - 1
+    begins, ends = batches.place[inside] + ranks - batches.first[inside], batches.place[inside + 1]
+    stretches = zip(begins, ends, batches.widths[inside], strict=True)
+    codes = [products.codes[begin:end:width] for begin, end, width in stretches]
+    return batches.signals[ranks], np.concatenate(codes)
+
+
+@compiled
+def _refit(batches, products, mu, pivot_ratio, point, angles, with_slope, deficient, out):
+    """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −hᵀΔ⁻¹h with h = L⁻¹g."""
+    first, place = batches.first, batches.place
+    L_memory, scratch = np.empty(longest(batches.factor_place)), make_scratch()
+    memory = np.empty((3, largest_support(first, place), BATCH_SIZE))
+    gains, slopes = np.zeros(BATCH_SIZE), np.zeros(BATCH_SIZE)
+    diagonal = free_diagonal(point.gram)
+    n_deficient = 0
+    for batch in range(len(first) - 1):
+        begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
+        width = padded_size(n)
+        s = (end - begin) // width
+        atom = batches.indices[begin:end].reshape(s, width)
+        x0 = products.codes[begin:end].reshape(s, width)
+        by = products.at_atoms[begin:end].reshape(s, width)
+        bu = products.at_directions[begin:end].reshape(s, width)
+        g, turn = memory[0, :s], memory[1, :s]
+        L = L_memory[: s * (s + 1) // 2 * width].reshape(s * (s + 1) // 2, width)
+        _right_hand_sides(atom, by, bu, point, angles, with_slope, g, turn)
+        if factorize(point.gram, diagonal, atom, mu, pivot_ratio, x0, g, L, scratch):
+            for w in range(width):  # left to the reference: they add nothing here
+                if scratch.rank_deficient[w]:
+                    scratch.rank_deficient[w] = False
+                    _clear(L, g, w)
+                    if w < n:
+                        deficient[first[batch] + w] = True
+                        n_deficient += 1
+        solve_lower(L, g)
+        for a in range(s):
+            for w in range(width):
+                gains[w] -= g[a, w] * g[a, w] * L[a * (a + 1) // 2 + a, w]
+        if with_slope:
+            solve_upper(L, g)
+            _add_slopes(point.gram_rate, atom, x0, g, turn, memory[2, :s], slopes)
+            if len(out):
+                for w in range(n):
+                    at = batches.indptr[batches.signals[first[batch] + w]]
+                    for a in range(s):
+                        out[at + a] = x0[a, w] + g[a, w]
+    return gains.sum(), slopes.sum(), n_deficient
+
+
+@compiled
+def _right_hand_sides(atom, by, bu, point, angles, with_slope, g, turn):
+    """b(t) = A(t)ᵀy, and its derivative."""
+    s, width = atom.shape
+    for a in range(s):
+        if with_slope:
+            for w in range(width):
+                i = atom[a, w]
+                g[a, w] = point.cosine[i] * by[a, w] + point.sine[i] * bu[a, w]
+                turn[a, w] = angles[i] * (point.cosine[i] * bu[a, w] - point.sine[i] * by[a, w])
+        else:
+            for w in range(width):
+                g[a, w] = point.cosine[atom[a, w]] * by[a, w] + point.sine[atom[a, w]] * bu[a, w]
+
+
+@compiled
+def _clear(L, g, w):
+    """Take a signal out of a batch: no right-hand side, no factor."""
+    for a in range(len(g)):
+        g[a, w] = 0.0
+        for b in range(a):
+            L[a * (a + 1) // 2 + b, w] = 0.0
+
+
+@compiled
+def _add_slopes(gram_rate, atom, x0, g, turn, rate, slopes):
+    """The derivative of the gain, signal by signal; g is δ by now."""
+    (s, width), dG, k = atom.shape, gram_rate.ravel(), len(gram_rate)
+    for a in range(s):
+        for w in range(width):
+            slopes[w] -= 2.0 * turn[a, w] * g[a, w]
+            rate[a, w] = 2.0 * x0[a, w] + g[a, w]
+        for b in range(a):  # dG has a zero diagonal: the atoms keep their norms
+            for w in range(width):
+                by_both = rate[a, w] * g[b, w] + rate[b, w] * g[a, w]
+                slopes[w] += dG[k * atom[a, w] + atom[b, w]] * by_both

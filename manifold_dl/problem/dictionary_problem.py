@@ -1,0 +1,258 @@
+"""The Pymanopt adapter: objective and regularizers as a `pymanopt.Problem`, with a record of iterates.
+
+Pymanopt's optimizers evaluate the cost, the gradient, Hessian products and the preconditioner of this problem; our
+line searchers find φ by the attribute `restrict` of the cost. What was evaluated is counted, and every accepted
+point is recorded, because Pymanopt's own counts and logs are not to be relied on.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymanopt
+import scipy.sparse
+from pymanopt.manifolds import Oblique
+
+from manifold_dl.engines.units import multiply
+from manifold_dl.kernels import reduced
+from manifold_dl.manifolds.feasible import FeasibleSet
+from manifold_dl.problem.geodesic import GeodesicRestriction, ProblemRestriction
+from manifold_dl.problem.objective import Objective
+from manifold_dl.problem.recorder import Iterate, IterationRecorder
+from manifold_dl.problem.regularization import RegularizationTerm, in_units
+from manifold_dl.problem.signals import AtomSubset
+from manifold_dl.problem.support import Support
+from manifold_dl.regularizers.functions import as_regularizers
+
+
+@dataclass(frozen=True, eq=False)
+class WholeUpdate:
+    """The whole dictionary, support and signals that a set I of atoms is part of.
+
+    Attributes
+    ----------
+    support : Support
+        Ω of all atoms, with the codes that stay where they are known.
+    dictionary : m×d array or None
+        None only if I has all atoms.
+    scale : float
+        ‖Y‖², in units of 4^exponent.
+    exponent : int
+        The signals were divided by 2^exponent.
+    """
+
+    support: Support
+    dictionary: np.ndarray | None
+    scale: float
+    exponent: int
+
+    def dictionary_with(self, atoms: np.ndarray, point: np.ndarray) -> np.ndarray:
+        """The whole m×d dictionary with the atoms I taken from `point`."""
+        if self.dictionary is None:
+            whole = np.empty_like(point)
+        else:
+            whole = self.dictionary.astype(np.result_type(self.dictionary, point))
+        whole[:, atoms] = point
+        return whole
+
+    def codes_with(self, entries: np.ndarray | slice, codes: np.ndarray) -> scipy.sparse.csc_array:
+        """The whole d×n codes with those of I replaced, in the units of the signals that were given."""
+        values = np.zeros(len(self.support.indices), codes.dtype)
+        if self.support.values is not None:
+            values[:] = self.support.values
+        values[entries] = codes
+        return self.support.codes(multiply(values, self.exponent))
+
+
+class DictionaryProblem(pymanopt.Problem):
+    """The update of a set I of atoms: a `pymanopt.Problem` with codes, counts and a record of iterates.
+
+    Parameters
+    ----------
+    objective : Objective
+        f_I.
+    subset : AtomSubset
+        I, and what it touches.
+    whole : WholeUpdate
+        The dictionary that I is part of.
+    feasible : FeasibleSet
+        The manifold, and what tells its points from other arrays.
+    regularizers : sequence of Regularizer
+        Smooth penalties on the whole dictionary.
+    precondition : bool
+        Divide each atom's gradient by its energy, for the optimizers that use a preconditioner.
+    relative : bool
+        Divide the cost by ‖Y‖²/n, the mean energy of a signal: thresholds then do not depend on the units of Y,
+        and Pymanopt's default for the gradient, 1e-6, is as strict as it is for signals of norm 1.
+
+    Attributes
+    ----------
+    counts : Counts
+        Evaluations of the value, the gradient, Hessian products and line-search probes.
+    feasible : FeasibleSet
+        As above.
+    regularization : RegularizationTerm or None
+        The regularizers, if there are any, as a function of the atoms I.
+    record : list of Iterate
+        Value, gradient norm, seconds since the first evaluation and evaluations, at every accepted point.
+    scale : float
+        ‖Y‖², against which values and gradients are large or small, in units of the square of `signal_unit`.
+    signal_unit : float
+        1, unless the largest entry of the signals is beyond 2^±100 (2^±20 in single precision), where squares
+        overflow or vanish: then the power of two that the signals are divided by. Cost, gradient and `scale`
+        are in units of its square; the codes are in the units of the signals.
+    stationary_point : array or None
+        Where the gradient was zero, if an optimizer came to such a point.
+    unit : float
+        What the cost is divided by: 1, or the mean energy of a signal.
+    """
+
+    stationary_point: np.ndarray | None = None
+
+    def __init__(
+        self,
+        objective: Objective,
+        subset: AtomSubset,
+        whole: WholeUpdate,
+        feasible: FeasibleSet,
+        *,
+        regularizers: Any = (),
+        precondition: bool = True,
+        relative: bool = False,
+    ) -> None:
+        manifold = feasible.manifold
+        if getattr(manifold, "couples_atoms", False) and len(subset.atoms) < whole.support.n_atoms:
+            raise ValueError(
+                f"{manifold} ties all atoms to each other, and {len(subset.atoms)} of "
+                f"{whole.support.n_atoms} cannot move without the rest: update all of them together, with "
+                "schedule=AllAtoms() or atoms=None."
+            )
+        self.objective, self.subset, self.whole, self.feasible = objective, subset, whole, feasible
+        self.counts, self.scale = objective.counts, whole.scale
+        self.signal_unit = math.ldexp(1.0, whole.exponent)
+        self.unit = whole.scale / whole.support.n_signals if relative and whole.scale > 0 else 1.0
+        self.record: list[Iterate] = []
+        self._recorder = IterationRecorder()
+        regularizers = in_units(as_regularizers(regularizers), whole.exponent)
+        self.regularization = (
+            RegularizationTerm(regularizers, self.dictionary, subset.atoms, whole.support.n_atoms)
+            if regularizers
+            else None
+        )
+        # Only there are geodesics great circles, and a scaled column stays tangent to its own sphere.
+        self._by_columns = isinstance(manifold, Oblique)
+        super().__init__(
+            manifold,
+            self._make_cost(manifold),
+            euclidean_gradient=pymanopt.function.numpy(manifold)(self._gradient),
+            euclidean_hessian=pymanopt.function.numpy(manifold)(self._hessian),
+            preconditioner=self._divide_by_energy if precondition else None,
+        )
+
+    @property
+    def riemannian_gradient(self) -> Callable[[np.ndarray], np.ndarray]:
+        """The Riemannian gradient, which records every new point."""
+        return self._recorded_gradient
+
+    def restrict(self, point: np.ndarray, direction: np.ndarray) -> GeodesicRestriction | ProblemRestriction:
+        """φ(t), with φ.derivative(t), along the geodesic that leaves `point` in `direction`."""
+        return self._restrict(point, np.array(direction))  # a copy: the caller may change the array
+
+    def codes(self, point: np.ndarray) -> scipy.sparse.csc_array:
+        """The whole d×n codes at `point`: those of I are optimal for it, the others are as they were."""
+        return self.whole.codes_with(self.subset.entries, self.objective.codes(np.asarray(point)))
+
+    def dictionary(self, point: np.ndarray) -> np.ndarray:
+        """The whole m×d dictionary with the atoms I taken from `point`."""
+        return self.whole.dictionary_with(self.subset.atoms, point)
+
+    @property
+    def support(self) -> scipy.sparse.csc_array:
+        """Ω restricted to I, a sparse boolean |I|×n array: row i belongs to column i of a point."""
+        n, blocks = self.whole.support.n_signals, self.objective.engine.states(self.subset.data)
+        indices = np.concatenate([block.indices for block in blocks])
+        indptr = np.zeros(n + 1, dtype=np.int64)
+        indptr[1:][self.subset.active] = np.concatenate([np.diff(block.indptr) for block in blocks])
+        ones = np.ones(len(indices), dtype=bool)
+        return scipy.sparse.csc_array((ones, indices, indptr.cumsum()), shape=(len(self.subset.atoms), n))
+
+    def _make_cost(self, manifold: Any) -> Any:
+        @pymanopt.function.numpy(manifold)
+        def cost(point: np.ndarray) -> float:
+            self._recorder.begin()
+            return self._value(point)
+
+        # What a line searcher needs to tell whether a gradient is zero, and φ.
+        cost.scale, cost.gradient_norms = self.scale / self.unit, self._gradient_norms
+        if self._by_columns:
+            cost.restrict = self._restrict
+        return cost
+
+    def _value(self, point: np.ndarray) -> float:
+        value = self.objective.value(point)
+        if self.regularization is not None:
+            value += self.regularization.value(point)
+        return value / self.unit
+
+    def _gradient(self, point: np.ndarray) -> np.ndarray:
+        self._recorder.begin()
+        return self._whole_gradient(point, self.objective.gradient(point).copy(order="K"))
+
+    def _hessian(self, point: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        product = self.objective.hessian(point, direction)
+        if self.regularization is not None:
+            product = product + self.regularization.hessian(point, direction)
+        return product / self.unit
+
+    def _whole_gradient(self, point: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """The Euclidean gradient of the cost from that of the objective."""
+        if self.regularization is not None:
+            gradient = gradient + self.regularization.gradient(point)
+        return gradient if self.unit == 1.0 else gradient / self.unit
+
+    def _restrict(self, point: np.ndarray, direction: np.ndarray) -> GeodesicRestriction | ProblemRestriction:
+        """φ for a line searcher, which uses it at once: the direction is not copied."""
+        phi = self.objective.along(point, direction)
+        if self.unit == 1.0 and self.regularization is None:
+            return phi
+        return ProblemRestriction(phi, self.regularization, self.unit)
+
+    def _recorded_gradient(self, point: np.ndarray) -> np.ndarray:
+        self._recorder.begin()
+        evaluation = self.objective.differentiate(point)
+        assert evaluation.gradient is not None
+        gradient = evaluation.gradient.T
+        if not self._by_columns:  # there a conversion may return the same array, which stays ours
+            gradient = gradient.copy(order="K")
+        gradient = self._whole_gradient(point, gradient)
+        gradient = self.manifold.euclidean_to_riemannian_gradient(point, gradient)
+        # Optimizers evaluate it once at every point they accept; a second time at the same point adds nothing.
+        if self._recorder.is_new(evaluation.key):
+            self._append(point, gradient)
+        return gradient
+
+    def _append(self, point: np.ndarray, gradient: np.ndarray) -> None:
+        norm, counts = float(self.manifold.norm(point, gradient)), self.counts
+        evaluations = counts.value + counts.gradient + counts.hessian + counts.probe
+        self.record.append(Iterate(self._value(point), norm, self._recorder.seconds(), evaluations))
+        if norm == 0:
+            self.stationary_point = np.array(point)
+
+    def _gradient_norms(self, point: np.ndarray) -> np.ndarray:
+        """‖ḡ_i‖, the length of the Riemannian gradient, for each of the atoms I."""
+        gradient = self._whole_gradient(point, self.objective.gradient(point))
+        return np.linalg.norm(self.manifold.euclidean_to_riemannian_gradient(point, gradient), axis=0)
+
+    def _divide_by_energy(self, point: np.ndarray, tangent: np.ndarray) -> np.ndarray:
+        """The diagonal blocks of the Gauss-Newton Hessian are 2‖X_i‖² I; their mean is divided out.
+
+        Atoms that are hardly used get at most a thousand times the average step, and less where regularizers
+        act on them: their curvature counts as energy.
+        """
+        energy = self.objective.energies(point)
+        if self.regularization is not None:
+            energy = energy + self.regularization.curvatures(point) / 2
+        scaled = reduced.precondition(tangent.T, energy).T
+        return scaled if self._by_columns else self.manifold.projection(point, scaled)

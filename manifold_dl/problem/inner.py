@@ -1,0 +1,210 @@
+"""How the codes of a dictionary are found: the inner problem of f(D) = Σ_j min_x ‖y_j − D_{Ω_j} x‖² + μ‖x‖².
+
+`RidgeCodes` solve it on a fixed support (SimCO), `FixedCodes` solve nothing (MOD's objective). The work is done
+by functions of one block of signals, which an engine runs. The objective and
+its restriction to a geodesic call these, and need to know nothing else about codes.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse
+
+from manifold_dl.engines import BlockMap, Engine
+from manifold_dl.kernels import reduced
+from manifold_dl.kernels.reduced import Block, Fit, GeodesicPoint, Products
+from manifold_dl.problem.evaluation import Evaluation
+
+
+class Sums(NamedTuple):
+    """What a pass over a block adds to the objective and its derivative."""
+
+    value: float
+    gradient: np.ndarray  # k×m
+    energies: np.ndarray  # k
+    n_rank_deficient: int
+
+
+class GeodesicSums(NamedTuple):
+    """What a block adds to the restriction to a geodesic, besides its products."""
+
+    energy: np.ndarray  # k×k: X Xᵀ of the codes at the start
+    n_unsorted: int  # blocks with a support that is not sorted
+
+
+class InnerProblem(Protocol):
+    """How codes follow the dictionary."""
+
+    follows: bool  # whether codes depend on the dictionary
+
+    def fit(self, data: BlockMap, atoms: np.ndarray, gram: np.ndarray | None, keep_factors: bool) -> BlockMap:
+        """One pass over the signals: partial `Sums`, and a state for `codes` and `hessian_product`."""
+
+    def codes(self, fit: BlockMap) -> BlockMap:
+        """The codes, block by block."""
+
+    def hessian_product(
+        self, engine: Engine, data: BlockMap, fit: BlockMap, atoms: np.ndarray, direction: np.ndarray
+    ) -> np.ndarray | None:
+        """The Hessian applied to a k×m direction; None where there are no signals."""
+
+    def start_geodesic(
+        self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
+    ) -> tuple[BlockMap | None, GeodesicSums]:
+        """Once per line search, for the unit directions U (k×m): products for `refit`, and their sums."""
+
+    def refit(
+        self,
+        data: BlockMap,
+        products: BlockMap | None,
+        point: GeodesicPoint,
+        with_slope: bool,
+        keep_codes: bool,
+    ) -> BlockMap | None:
+        """The codes at a point of the geodesic: partial `Refit`, codes as state. None: they stay."""
+
+
+@dataclass(frozen=True)
+class RidgeCodes:
+    """Codes that follow the dictionary on a fixed support, by least squares with the ridge μ."""
+
+    mu: float = 0.0
+    follows = True
+
+    def fit(self, data: BlockMap, atoms: np.ndarray, gram: np.ndarray | None, keep_factors: bool) -> BlockMap:
+        return BlockMap(fit_block, (data,), (atoms, gram, self.mu, keep_factors))
+
+    def codes(self, fit: BlockMap) -> BlockMap:
+        return BlockMap(codes_block, (fit,))
+
+    def hessian_product(
+        self, engine: Engine, data: BlockMap, fit: BlockMap, atoms: np.ndarray, direction: np.ndarray
+    ) -> np.ndarray | None:
+        cross = reduced.gram(atoms, direction)
+        return engine.total(BlockMap(hessian_block, (data, fit), (atoms, cross, self.mu, direction)))[0]
+
+    def start_geodesic(
+        self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
+    ) -> tuple[BlockMap | None, GeodesicSums]:
+        products = BlockMap(products_block, (data, start.codes), (start.atoms, start.gram, self.mu, U))
+        (sums,) = engine.total(products)
+        k = len(start.atoms)
+        return products, GeodesicSums(np.zeros((k, k)), 0) if sums is None else sums
+
+    def refit(
+        self,
+        data: BlockMap,
+        products: BlockMap | None,
+        point: GeodesicPoint,
+        with_slope: bool,
+        keep_codes: bool,
+    ) -> BlockMap | None:
+        assert products is not None
+        return BlockMap(refit_block, (data, products), (self.mu, point, with_slope, keep_codes))
+
+
+def fit_block(
+    block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep_factors: bool
+) -> tuple[Sums, Fit]:
+    """Codes, value and gradient of one block."""
+    fit = reduced.fit_codes(block, atoms, gram, mu, keep_factors)
+    sums = Sums(fit.value, fit.gradient, fit.energies, len(fit.rank_deficient))
+    return sums, fit._replace(gradient=None, energies=None)  # these become part of the sum
+
+
+def codes_block(fit: Fit) -> tuple[None, np.ndarray]:
+    """The codes of one block after `fit_block`."""
+    return None, fit.codes
+
+
+def hessian_block(
+    block: Block, fit: Fit, atoms: np.ndarray, cross: np.ndarray, mu: float, direction: np.ndarray
+) -> tuple[np.ndarray, None]:
+    """The Hessian product of one block."""
+    return reduced.hessian_product(block, atoms, cross, mu, fit, direction), None
+
+
+def products_block(
+    block: Block, codes: np.ndarray, atoms: np.ndarray, gram: np.ndarray, mu: float, U: np.ndarray
+) -> tuple[GeodesicSums, Products]:
+    """What every φ(t) needs of one block."""
+    products, energy = reduced.precompute_products(block, atoms, gram, mu, codes, U)
+    is_sorted = block.batches is not None and block.batches.ascending
+    return GeodesicSums(energy, int(not is_sorted)), products
+
+
+def refit_block(
+    block: Block, products: Products, mu: float, point: GeodesicPoint, with_slope: bool, keep_codes: bool
+) -> tuple[reduced.Refit, np.ndarray | None]:
+    """What the codes of one block gain at t, and the codes themselves if they are wanted."""
+    codes = np.empty(len(block.indices), block.signals.dtype) if keep_codes else None
+    return reduced.refit_codes(block, products, mu, point, with_slope, codes), codes
+
+
+class FixedCodes:
+    """Codes that stay as they are while the dictionary moves.
+
+    Parameters
+    ----------
+    values : BlockMap
+        Its states are the codes, block by block.
+    data : BlockMap
+        The blocks of signals.
+    n_atoms : int
+        k.
+    engine : Engine
+        What forms X Xᵀ, once.
+    """
+
+    follows = False
+
+    def __init__(self, values: BlockMap, data: BlockMap, n_atoms: int, engine: Engine) -> None:
+        self.values, self._data, self._n_atoms, self._engine = values, data, n_atoms, engine
+
+    @cached_property
+    def energy(self) -> np.ndarray:
+        """X Xᵀ, k×k: half the Hessian."""
+        products = BlockMap(code_products_block, (self._data, self.values), (self._n_atoms,))
+        (energy,) = self._engine.total(products)
+        return np.zeros((self._n_atoms, self._n_atoms)) if energy is None else energy
+
+    def fit(self, data: BlockMap, atoms: np.ndarray, gram: np.ndarray | None, keep_factors: bool) -> BlockMap:
+        return BlockMap(fixed_block, (data, self.values), (atoms,))
+
+    def codes(self, fit: BlockMap) -> BlockMap:
+        return self.values
+
+    def hessian_product(
+        self, engine: Engine, data: BlockMap, fit: BlockMap, atoms: np.ndarray, direction: np.ndarray
+    ) -> np.ndarray | None:
+        return 2 * (self.energy.astype(direction.dtype) @ direction)
+
+    def start_geodesic(
+        self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
+    ) -> tuple[BlockMap | None, GeodesicSums]:
+        return None, GeodesicSums(self.energy, 0)
+
+    def refit(
+        self,
+        data: BlockMap,
+        products: BlockMap | None,
+        point: GeodesicPoint,
+        with_slope: bool,
+        keep_codes: bool,
+    ) -> BlockMap | None:
+        return None
+
+
+def fixed_block(block: Block, codes: np.ndarray, atoms: np.ndarray) -> tuple[Sums, None]:
+    """Value and gradient of one block with given codes."""
+    value, gradient = reduced.evaluate_fixed(block, atoms, codes)
+    return Sums(value, gradient, reduced.code_energies(block.indices, codes, len(atoms)), 0), None
+
+
+def code_products_block(block: Block, codes: np.ndarray, n_atoms: int) -> tuple[np.ndarray, None]:
+    """X Xᵀ of the codes of one block."""
+    n_signals = len(block.signals)
+    X = scipy.sparse.csc_array((codes.astype(float), block.indices, block.indptr), shape=(n_atoms, n_signals))
+    return (X @ X.T).toarray(), None
