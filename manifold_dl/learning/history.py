@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from manifold_dl import metrics
-from manifold_dl.problem.objective import Counts
+from manifold_dl.problem.counts import Counts
 
 # Numbers of evaluations, and what became of the sets of atoms: the fields of `Counts`.
 COUNTS = ("value", "gradient", "hessian", "probe", "factorisation", "sets", "improved", "refused")

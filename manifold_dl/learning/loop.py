@@ -28,7 +28,7 @@ from manifold_dl.learning.outcomes import run_replacement
 from manifold_dl.learning.result import Reason, Result, warn_if_refused
 from manifold_dl.learning.signal_sums import LossScale, code_energies, explained_fraction, squared_error
 from manifold_dl.learning.stagnation import Stagnation
-from manifold_dl.problem.objective import Counts, tally
+from manifold_dl.problem.counts import Counts, count_evaluations
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class LearningRun:
 
     def _iterate_once(self, iteration: int) -> Step:
         """Sparse coding, dictionary update, replacement of atoms."""
-        with tally() as counts:
+        with count_evaluations() as counts:
             codes = self._encode(self.dictionary, self.codes, iteration)
             if self.dictionary is self.best.dictionary:
                 self.initial_codes = codes

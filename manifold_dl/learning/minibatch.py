@@ -18,7 +18,7 @@ from manifold_dl.learning.adapters import UpdateAdapter
 from manifold_dl.learning.history import Step
 from manifold_dl.learning.signal_sums import LossScale, code_energies, squared_error
 from manifold_dl.manifolds import feasible_set
-from manifold_dl.problem.objective import Counts, tally
+from manifold_dl.problem.counts import Counts, count_evaluations
 from manifold_dl.updates.feasibility import feasible_sets
 from manifold_dl.updates.simco import SimCO
 
@@ -117,7 +117,7 @@ def online_step(
     _sets(update, dictionary)  # refuses before there is anything to lose
     start, rule = time.perf_counter(), UpdateAdapter(update, max_iter, state.memory)
     try:
-        with tally() as counts:
+        with count_evaluations() as counts:
             codes = run_coder(coder, signals, dictionary)
             goal, moved_codes = rule(signals, dictionary, codes, iteration, rng)
     except ComponentError as error:

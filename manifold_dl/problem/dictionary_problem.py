@@ -1,8 +1,8 @@
 """The Pymanopt adapter: objective and regularizers as a `pymanopt.Problem`, with a record of iterates.
 
-Pymanopt's optimizers evaluate the cost, the gradient, Hessian products and the preconditioner of this problem; our
-line searchers find φ by the attribute `restrict` of the cost. What was evaluated is counted, and every accepted
-point is recorded, because Pymanopt's own counts and logs are not to be relied on.
+Pymanopt's optimizers evaluate the cost, the gradient, Hessian products and the preconditioner of this
+problem; our line searchers find φ by the attribute `restrict` of the cost. What was evaluated is counted, and
+every accepted point is recorded, because Pymanopt's own counts and logs are not to be relied on.
 """
 
 import math
@@ -84,8 +84,8 @@ class DictionaryProblem(pymanopt.Problem):
     precondition : bool
         Divide each atom's gradient by its energy, for the optimizers that use a preconditioner.
     relative : bool
-        Divide the cost by ‖Y‖²/n, the mean energy of a signal: thresholds then do not depend on the units of Y,
-        and Pymanopt's default for the gradient, 1e-6, is as strict as it is for signals of norm 1.
+        Divide the cost by ‖Y‖²/n, the mean energy of a signal: thresholds then do not depend on the units of
+        Y, and Pymanopt's default for the gradient, 1e-6, is as strict as it is for signals of norm 1.
 
     Attributes
     ----------
@@ -228,7 +228,8 @@ class DictionaryProblem(pymanopt.Problem):
             gradient = gradient.copy(order="K")
         gradient = self._whole_gradient(point, gradient)
         gradient = self.manifold.euclidean_to_riemannian_gradient(point, gradient)
-        # Optimizers evaluate it once at every point they accept; a second time at the same point adds nothing.
+        # Optimizers evaluate it once at every point they accept; a second time at the same point adds
+        # nothing.
         if self._recorder.is_new(evaluation.key):
             self._append(point, gradient)
         return gradient

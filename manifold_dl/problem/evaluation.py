@@ -1,7 +1,8 @@
 """What is known at one dictionary, and the cache of the last ones.
 
-An optimizer asks for the cost, then the gradient, then twenty Hessian products at one dictionary, and Pymanopt
-caches nothing. One pass over the signals serves all of them, and an `Evaluation` holds what it found.
+An optimizer asks for the cost, then the gradient, then twenty Hessian products at one dictionary, and
+Pymanopt caches nothing. One pass over the signals serves all of them, and an `Evaluation` holds what it
+found.
 """
 
 from dataclasses import dataclass

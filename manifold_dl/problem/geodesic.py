@@ -5,10 +5,11 @@ coefficients, the gradient and X₀X₀ᵀ, were computed at the start:
 
     f(0) + ⟨P, P X₀X₀ᵀ⟩ − ⟨∇f, P⟩.
 
-Letting the codes follow lowers it by gᵀM(t)⁻¹g, summed over the signals, which costs O(S³) for each and does not
-depend on m. P is computed without cancellation, so φ keeps its digits where the fit is nearly exact and ‖y‖² − bᵀx
-would have lost them all. `Objective.along` makes a `GeodesicRestriction`; a problem with regularizers, or in other
-units, wraps it in a `ProblemRestriction`. The line searches in `line_search/` evaluate either.
+Letting the codes follow lowers it by gᵀM(t)⁻¹g, summed over the signals, which costs O(S³) for each and does
+not depend on m. P is computed without cancellation, so φ keeps its digits where the fit is nearly exact and
+‖y‖² − bᵀx would have lost them all. `Objective.along` makes a `GeodesicRestriction`; a problem with
+regularizers, or in other units, wraps it in a `ProblemRestriction`. The line searches in `line_search/`
+evaluate either.
 """
 
 from typing import NamedTuple, Protocol
@@ -25,8 +26,8 @@ from manifold_dl.problem.evaluation import Evaluation, EvaluationCache, Evaluati
 from manifold_dl.problem.inner import InnerProblem
 from manifold_dl.problem.regularization import RegularizationTerm
 
-# φ(t) is taken for the objective itself as long as no more than three digits cancel in it, and it differs from
-# φ(0) by more than nearly collinear atoms may cost of the others: a few 1e-7 where there is no ridge.
+# φ(t) is taken for the objective itself as long as no more than three digits cancel in it, and it differs
+# from φ(0) by more than nearly collinear atoms may cost of the others: a few 1e-7 where there is no ridge.
 TRUSTED = 1e-3
 DOUBTFUL = 1e-6
 

@@ -1,7 +1,7 @@
 """How the codes of a dictionary are found: the inner problem of f(D) = Σ_j min_x ‖y_j − D_{Ω_j} x‖² + μ‖x‖².
 
-`RidgeCodes` solve it on a fixed support (SimCO), `FixedCodes` solve nothing (MOD's objective). The work is done
-by functions of one block of signals, which an engine runs. The objective and
+`RidgeCodes` solve it on a fixed support (SimCO), `FixedCodes` solve nothing (MOD's objective). The work is
+done by functions of one block of signals, which an engine runs. The objective and
 its restriction to a geodesic call these, and need to know nothing else about codes.
 """
 

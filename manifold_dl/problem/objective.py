@@ -2,9 +2,9 @@
 
     f(D) = Σ_j min_x ‖y_j − D_{Ω_j} x‖² + μ‖x‖²          (5) and (6) of the paper
 
-with its gradient, its exact Hessian product and its restriction to a geodesic. This is mathematics only: how codes
-follow is `inner.py`, who computes is an engine, what is remembered is `evaluation.py`. `dictionary_problem.py`
-makes a Pymanopt problem of it.
+with its gradient, its exact Hessian product and its restriction to a geodesic. This is mathematics only: how
+codes follow is `inner.py`, who computes is an engine, what is remembered is `evaluation.py`.
+`dictionary_problem.py` makes a Pymanopt problem of it.
 """
 
 from typing import Any

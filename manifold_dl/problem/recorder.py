@@ -1,7 +1,7 @@
 """A record of the points that an optimizer accepted, and when.
 
-Pymanopt's own logs hold no evaluations, and those of its trust region are empty. `dictionary_problem.py` records in
-its gradient, which every optimizer evaluates once at every point it accepts.
+Pymanopt's own logs hold no evaluations, and those of its trust region are empty. `dictionary_problem.py`
+records in its gradient, which every optimizer evaluates once at every point it accepts.
 """
 
 import time

@@ -1,8 +1,9 @@
 """The regularizers as functions of the atoms I that move, while the other atoms stay.
 
-A regularizer is a function of whole dictionaries. `RegularizationTerm` puts the atoms I in their places, evaluates
-it there, and cuts out the part that belongs to I. `dictionary_problem.py` adds it to the objective, `geodesic.py`
-to φ. An exception of a regularizer, or a result that cannot be right, becomes an error that names it.
+A regularizer is a function of whole dictionaries. `RegularizationTerm` puts the atoms I in their places,
+evaluates it there, and cuts out the part that belongs to I. `dictionary_problem.py` adds it to the objective,
+`geodesic.py` to φ. An exception of a regularizer, or a result that cannot be right, becomes an error that
+names it.
 """
 
 import math
@@ -76,8 +77,8 @@ class RegularizationTerm:
         """The size of the diagonal Hessian blocks, one number per atom, from one product."""
         evaluated = self._at(point)
         if evaluated.curvatures is None:
-            # Random signs leave the diagonal of a block, on average. They are the same every time: an optimizer
-            # relies on a preconditioner that does not change.
+            # Random signs leave the diagonal of a block, on average. They are the same every time: an
+            # optimizer relies on a preconditioner that does not change.
             signs = np.random.default_rng(0).choice(np.array([-1, 1], dtype=point.dtype), point.shape)
             try:
                 product = self.hessian(point, signs)
@@ -90,8 +91,8 @@ class RegularizationTerm:
         """The regularizers at `point`, shared by their value, gradient and Hessian products."""
         point = np.asarray(point)
         for place, evaluated in enumerate(self._evaluated):
-            # By value, because a caller may have changed the array in place; and a trust region whose step was
-            # refused comes back to the point before.
+            # By value, because a caller may have changed the array in place; and a trust region whose step
+            # was refused comes back to the point before.
             if evaluated.point.dtype == point.dtype and np.array_equal(evaluated.point, point):
                 self._evaluated.insert(0, self._evaluated.pop(place))
                 return evaluated

@@ -1,8 +1,8 @@
 """The support Ω, and its restriction to a set I of atoms: I ∩ Ω(:, j) of the paper's Section IV.
 
-`as_support` checks a support where it enters. An update of one atom out of 256 must not look at all the codes to
-find its own: `SupportIndex` lists the entries of a block's support by atom, once, and cuts out those of any I in
-time that grows with their number alone. `signals.py` uses it.
+`as_support` checks a support where it enters. An update of one atom out of 256 must not look at all the codes
+to find its own: `SupportIndex` lists the entries of a block's support by atom, once, and cuts out those of
+any I in time that grows with their number alone. `signals.py` uses it.
 """
 
 from dataclasses import dataclass

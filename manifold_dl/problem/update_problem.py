@@ -1,8 +1,8 @@
 """The dictionary update as a Pymanopt problem: what users call.
 
-`update_problem` checks its input, subtracts what the atoms outside I contribute, and hands Pymanopt the reduced
-objective (plus the regularizers) with its gradient, its Hessian and a preconditioner. `updates/workspace.py` builds
-the same problem for every set I of an update stage.
+`update_problem` checks its input, subtracts what the atoms outside I contribute, and hands Pymanopt the
+reduced objective (plus the regularizers) with its gradient, its Hessian and a preconditioner.
+`updates/workspace.py` builds the same problem for every set I of an update stage.
 """
 
 from collections.abc import Callable, Sequence
@@ -66,8 +66,8 @@ def update_problem(
     precondition : bool
         Divide each atom's gradient by its energy ‖X_i‖², for the optimizers that use a preconditioner.
     threads : int, optional
-        Short for ``engine=Threads(threads)``; all processors by default. The results have the same bits for any
-        number.
+        Short for ``engine=Threads(threads)``; all processors by default. The results have the same bits for
+        any number.
     engine : Engine, optional
         Where the signals are and who computes: `engines.Threads()` by default.
 
@@ -144,5 +144,6 @@ def make_objective(
     """f_I of a set of atoms."""
     whole = subset.whole
     return Objective(
-        subset.data, subset.shape, whole.dtype, inner, engine=whole.engine, constant=subset.rest, policy=policy
+        subset.data, subset.shape, whole.dtype, inner, engine=whole.engine, constant=subset.rest,
+        policy=policy
     )

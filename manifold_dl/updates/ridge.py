@@ -19,9 +19,9 @@ class RidgeSchedule(Protocol):
 
     ``schedule(iteration)`` is the ridge of that iteration, counted from 0. The method `bind` is optional:
     ``schedule.bind(max_iter)`` returns the schedule for a loop of `max_iter` iterations (or a number, or a
-    sequence with a ridge for every iteration). In a single update, outside of a loop, nobody calls `bind`,
-    and the schedule itself is asked: it should then give the value that it ends with. A stream, which has no
-    length, binds it to its first 50 batches (`streaming.absorb`).
+    sequence with a ridge for every iteration). In a single update, outside of a loop, `bind` is not called,
+    and the schedule itself is evaluated: it should then return the value that it ends with. A stream, which
+    has no length, binds it to its first 50 batches (`learning.minibatch.online_step`).
 
     Examples
     --------
@@ -49,8 +49,8 @@ class TwoStep:
     ----------
     ridge : float
         μ of the first part.
-    share : float
-        The first part's share of the iterations, between 0 and 1; rounded down to whole iterations.
+    fraction : float
+        The first part's fraction of the iterations, between 0 and 1; rounded down to whole iterations.
     max_iter : int, optional
         The length of the loop. None, the default, leaves it to the loop; where there is none, μ is 0.
 
@@ -68,13 +68,13 @@ class TwoStep:
     """
 
     ridge: float = 0.2
-    share: float = 0.6
+    fraction: float = 0.6
     max_iter: int | None = None
 
     def __post_init__(self) -> None:
         as_ridge(self.ridge)
-        if not 0 <= self.share <= 1:
-            raise ValueError(f"share={self.share}: a share of the iterations lies between 0 and 1.")
+        if not 0 <= self.fraction <= 1:
+            raise ValueError(f"fraction={self.fraction}: a fraction of the iterations lies between 0 and 1.")
 
     def __call__(self, iteration: int) -> float:
         return float(self.ridge) if iteration < self._iterations_with_ridge() else 0.0
@@ -85,16 +85,16 @@ class TwoStep:
 
     def _iterations_with_ridge(self) -> int:
         # 0.6 · 5 must not become 2 by a rounding error of the product.
-        return 0 if self.max_iter is None else int(self.share * self.max_iter * (1 + 1e-12))
+        return 0 if self.max_iter is None else int(self.fraction * self.max_iter * (1 + 1e-12))
 
 
 @dataclass(frozen=True)
 class Sawtooth:
     """From `start` down to `end` by a constant factor, again and again, and zero in the end.
 
-    Each tooth lets the wrong atoms go and look elsewhere, while those that are right come back to where
-    they were. It counts iterations from the first one, however many there will be: choose `until` below the
-    `max_iter` of the loop.
+    In each tooth wrong atoms move far, while those that are right come back to where they were. It counts
+    iterations from the first one, however many there will be: choose `until` below the `max_iter` of the
+    loop.
 
     Parameters
     ----------

@@ -1,34 +1,31 @@
-"""One dictionary-update stage: SimCO, K-SVD and MOD.
+"""SimCO, the framework of the paper's Section II: one update stage over any sets I of atoms.
 
-Each rule is called as ``D, X = update(Y, D, X)``. `SimCO` is the framework of the paper's Section II: the
-schedule names the sets I, and for each of them the atoms of I move on their manifold while the codes on
-them follow. K-SVD is the configuration with |I| = 1, MOD on the spheres the one with fixed codes; classic
-MOD, which ignores the norms and restores them afterwards, is a rule of its own.
+The schedule yields the sets I, and for each of them an optimizer moves the atoms of I on their manifold while
+their codes follow. Primitive, regularized and two-step SimCO, K-SVD (|I| = 1) and MOD on the spheres (fixed
+codes) are configurations of `SimCO`. A step reads from here downwards: `workspace.py` builds the problem of
+I, an optimizer runs it, `workspace.py` accepts the result.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-import scipy.linalg
+import scipy.sparse
 
-from manifold_dl._validation import as_ridge
 from manifold_dl.components import by_name
-from manifold_dl.engines.threads import as_threads
-from manifold_dl.manifolds import Spheres
+from manifold_dl.components.errors import raise_nested
+from manifold_dl.engines.threads import as_engine, as_threads
+from manifold_dl.manifolds import Spheres, feasible_set
 from manifold_dl.manifolds.factories import require_factory
-from manifold_dl.optimizers import LeadingSingularVector, OptimizerRun
+from manifold_dl.optimizers import OptimizerRun
 from manifold_dl.optimizers.by_name import optimizer as optimizer_by_name
 from manifold_dl.optimizers.shortcuts import default_optimizer
 from manifold_dl.regularizers.by_name import regularizers as regularizers_by_name
 from manifold_dl.regularizers.functions import as_regularizers
-from manifold_dl.schedules import AllAtoms, OneAtATime, sweep
-from manifold_dl.updates.protocol import DictionaryUpdate, SimCORun, UpdateRun, begin
+from manifold_dl.schedules import AllAtoms, sweep
 from manifold_dl.updates.ridge import Ridge, RidgeSchedule, TwoStep, bound, check_ridge, ridge_at
-from manifold_dl.updates.workspace import Stage
-
-__all__ = ["KSVD", "MOD", "DictionaryUpdate", "SimCO", "UpdateRun", "begin", "default_optimizer"]
+from manifold_dl.updates.workspace import UpdateWorkspace
 
 
 @dataclass(frozen=True)
@@ -40,8 +37,8 @@ class SimCO:
     optimizer : Pymanopt optimizer, optional
         What moves D_I. By default `default_optimizer()`, five conjugate-gradient steps (see the notes).
     manifold : factory (m, k) → manifold of m×k arrays
-        Where the atoms are not on it, they begin at the closest point of it, if it knows that
-        (`manifold.closest`), or where the retraction of a zero step leads, with the codes scaled to match.
+        Where the atoms are not on it, they begin at its closest point (`manifold.closest`, where there is
+        such a method), or where the retraction of a zero step leads, with the codes scaled to match.
     mu : float, sequence, function or RidgeSchedule
         The ridge: one number; a sequence, of which outer iteration t takes entry t (the last one holds);
         a function of t; or a schedule that a learning loop binds to its number of iterations, such as the
@@ -54,9 +51,9 @@ class SimCO:
     codes : "follow" or "fixed"
         Whether the codes follow the dictionary (SimCO) or stay (MOD on the manifold).
     precondition : bool
-        Offer the optimizer the energy preconditioner.
+        Give the optimizer the energy preconditioner.
     threads : int, optional
-        All processors by default.
+        Short for an engine of so many threads; all processors by default.
 
     Notes
     -----
@@ -64,10 +61,10 @@ class SimCO:
     ``SimCO("trust-region", manifold="zero-mean", regularizers=["coherence:0.01"])``. The fields then hold the
     objects.
 
-    What the optimizer sees is divided by ‖Y‖²/n, the mean energy of a signal, so its thresholds do not depend
-    on the units of Y: multiplying Y by c multiplies X by c and changes nothing else (regularizers do not know
-    of Y: scale their weights by c²). Where an optimizer would raise the objective, the atoms stay and only
-    their codes are brought up to date.
+    The cost of the optimizer is divided by ‖Y‖²/n, the mean energy of a signal, so its thresholds do not
+    depend on the units of Y: multiplying Y by c multiplies X by c and changes nothing else (regularizers do
+    not depend on Y: scale their weights by c²). Where an optimizer would raise the objective, the atoms stay
+    and only their codes are brought up to date.
 
     Pymanopt's `SteepestDescent` and `ConjugateGradient`, with either of its line searchers, and
     `TrustRegions` need no options: with `OneAtATime` they end at K-SVD's residual (to 1e-6), and in the
@@ -109,15 +106,15 @@ class SimCO:
     """
 
     optimizer: Any = None
-    manifold: Callable = Spheres
+    manifold: Callable[[int, int], Any] = Spheres
     mu: Ridge | RidgeSchedule = TwoStep()  # noqa: RUF009 - frozen, so one for all is as good as one each
     schedule: Any = field(default_factory=AllAtoms)
-    regularizers: Sequence = ()
-    codes: str = "follow"
+    regularizers: Sequence[Any] = ()
+    codes: Literal["follow", "fixed"] = "follow"
     precondition: bool = True
     threads: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.codes not in ("follow", "fixed"):
             raise ValueError(f"codes={self.codes!r}: codes either 'follow' the dictionary or stay 'fixed'.")
         object.__setattr__(self, "optimizer", optimizer_by_name(self.optimizer))
@@ -128,18 +125,27 @@ class SimCO:
                 f"optimizer={self.optimizer!r}: pass a Pymanopt optimizer, such as TrustRegions()."
             )
         require_factory(self.manifold)
-        object.__setattr__(self, "regularizers", as_regularizers(regularizers_by_name(self.regularizers)))
+        regularizers = as_regularizers(regularizers_by_name(self.regularizers))
+        object.__setattr__(self, "regularizers", regularizers)
         as_threads(self.threads)
         if isinstance(self.mu, np.ndarray):  # as a list it compares like every other field
             object.__setattr__(self, "mu", self.mu.tolist())
         check_ridge(self.mu)
 
-    def begin(self, max_iter: int | None = None, memory: dict[str, float | None] | None = None) -> SimCORun:
+    def begin(
+        self, max_iter: int | None = None, memory: dict[str, float | None] | None = None
+    ) -> "SimCORun":
         """The rule for one run of `max_iter` iterations, None for a single update.
 
         The run owns a copy of the optimizer, the step lengths of its line searcher and the schedule of μ,
-        bound to the number of iterations: two runs never share anything that changes. `memory` is that of
-        an earlier run, to go on where it ended.
+        bound to the number of iterations: two runs never share anything that changes.
+
+        Parameters
+        ----------
+        max_iter : int, optional
+            The length of the loop.
+        memory : dict, optional
+            That of an earlier run, to go on where it ended.
         """
         rule, mu = self, bound(self.mu, max_iter)
         if mu is not self.mu:
@@ -152,127 +158,54 @@ class SimCO:
         """The ridge of a single update, outside of a loop; that of a loop is ``begin(max_iter).mu_at``."""
         return ridge_at(self.mu, iteration)
 
-    def __call__(self, signals, dictionary, codes, *, iteration=None, rng=None):
+    def __call__(
+        self, signals: Any, dictionary: Any, codes: Any, *, iteration: int | None = None, rng: Any = None
+    ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
+        """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
         return self.begin()(signals, dictionary, codes, iteration=iteration, rng=rng)
 
 
-@dataclass(frozen=True)
-class KSVD:
-    """K-SVD: SimCO with one atom at a time and the leading singular vector as optimizer.
+class SimCORun:
+    """`SimCO` in one run of a loop, with what changes from one iteration to the next; `SimCO.begin` makes it."""
 
-    Parameters
-    ----------
-    method : "svd" or "power"
-        The exact singular vector of every atom, or one step of the power method towards it.
-    mu : float
-        A ridge on the codes. It leaves the vector and divides its codes by 1 + μ.
-    schedule : Schedule
-        The order of the atoms.
+    def __init__(self, rule: SimCO, optimizer: OptimizerRun) -> None:
+        self.rule = rule
+        self.optimizer = optimizer
 
-    Notes
-    -----
-    The rule *is* `as_simco()`. A compiled sweep gives the same numbers without a Pymanopt problem for every
-    atom, which at 16×32 atoms takes most of the time (the second table of `benchmarks/updates.py`). Where it
-    cannot tell the vector, because two singular values agree, the atom goes through the configuration.
+    @property
+    def memory(self) -> dict[str, float | None]:
+        """What the line searcher keeps for the next iteration: step lengths, by name."""
+        return self.optimizer.memory
 
-    Examples
-    --------
-    >>> KSVD(method="power").as_simco().schedule
-    OneAtATime(order='natural')
-    """
+    def mu_at(self, iteration: int | None) -> float:
+        """The ridge of one outer iteration."""
+        return self.rule.mu_at(iteration)
 
-    method: str = "svd"
-    mu: float = 0.0
-    schedule: Any = field(default_factory=OneAtATime)
-    threads: int | None = None
+    def __call__(
+        self, signals: Any, dictionary: Any, codes: Any, *, iteration: int | None = None, rng: Any = None
+    ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
+        """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
+        rule = self.rule
+        workspace = UpdateWorkspace(signals, dictionary, codes, as_engine(rule.threads))
+        mu = rule.mu_at(iteration)
+        if rule.codes == "follow":
+            workspace.require_determined(mu)
+        m, d = workspace.dictionary.shape
+        subsets = sweep(rule.schedule, d, rng, usage=workspace.usage)
+        if all(feasible_set(rule.manifold, m, k).unit_atoms for k in {len(I) for I in subsets}):
+            workspace.normalize()
+        for atoms in subsets:
+            self.move(workspace, atoms, mu, rng)
+        return workspace.dictionary, workspace.codes()
 
-    def __post_init__(self):
-        if self.method not in ("svd", "power"):
-            raise ValueError(
-                f"method={self.method!r}: K-SVD updates an atom by 'svd' or by one 'power' step."
-            )
-        as_ridge(self.mu)
-        object.__setattr__(self, "schedule", by_name.component("schedules", self.schedule, "schedule"))
-
-    def as_simco(self):
-        """The configuration of SimCO that this is."""
-        steps = None if self.method == "svd" else 1
-        optimizer = LeadingSingularVector(power_steps=steps)
-        return SimCO(optimizer=optimizer, mu=self.mu, schedule=self.schedule, threads=self.threads)
-
-    def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
-        stage, simco = Stage(signals, dictionary, codes, threads=as_threads(self.threads)), self.as_simco()
-        stage.require_determined(self.mu)
-        subsets = sweep(self.schedule, stage.D.shape[1], rng, usage=stage.incidence.usage)
-        if any(len(I) > 1 for I in subsets):
-            return replace(simco, schedule=subsets)(signals, dictionary, codes)
-        order, done = np.concatenate(subsets), 0
-        while done < len(order):
-            done += stage.ksvd(order[done:], self.mu, power=self.method == "power")
-            if done < len(order):  # the compiled sweep stopped before an atom that is not for it
-                simco.begin().move(stage, order[done : done + 1], float(self.mu))
-                done += 1
-        return stage.D, stage.codes()
-
-
-@dataclass(frozen=True)
-class MOD:
-    """The method of optimal directions: least squares for D with X fixed, then unit norms.
-
-    The codes are rescaled so that D X stays what least squares made it. Atoms without users, and
-    directions that the codes leave undetermined, stay as they were.
-
-    Parameters
-    ----------
-    ridge : float
-        Pulls D towards the old dictionary, in units of the mean energy of a row of X. It is what keeps
-        the update stable where codes are nearly collinear; 0 is the classic rule.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 1.0]])
-    >>> Y = np.array([[0.6, 0.0], [0.8, 1.0]]) @ X
-    >>> D, _ = MOD()(Y, np.eye(2), X)
-    >>> print(np.abs(D).round(12))
-    [[0.6 0. ]
-     [0.8 1. ]]
-    """
-
-    ridge: float = 0.0
-
-    def __post_init__(self):
-        if not (np.isfinite(self.ridge) and self.ridge >= 0):
-            raise ValueError(f"ridge={self.ridge}: the ridge must be finite and not negative.")
-
-    def __call__(self, signals, dictionary, codes, *, iteration=0, rng=None):
-        stage = Stage(signals, dictionary, codes)
-        X = stage.support.codes(stage.values.astype(float))
-        gram, right = (X @ X.T).toarray(), X @ stage.residual()
-        used = np.diagonal(gram) > 0
-        if not used.any():
-            return stage.D, stage.codes()
-        # D + (Y − D X) Xᵀ (X Xᵀ)⁺: among all least-squares solutions the one nearest to the old D.
-        D = stage.D[:, used] + _solve_symmetric(gram[np.ix_(used, used)], right[used], self.ridge).T
-        norms = np.linalg.norm(D, axis=0)
-        # Least squares wants no atom at all, and rounding has no direction: the old one, with codes of zero.
-        lost = norms <= 4 * np.sqrt(len(D)) * np.finfo(stage.D.dtype).eps
-        D[:, lost], norms[lost] = stage.D[:, used][:, lost], 0
-        stage.D[:, used] = D / np.where(lost, 1, norms)
-        scales = np.ones(len(gram))
-        scales[used] = norms
-        stage.values = (stage.values * scales[stage.support.indices]).astype(stage.values.dtype)
-        return stage.D, stage.codes()
-
-
-def _solve_symmetric(gram, right, ridge):
-    """(G + ρI)⁻¹ B for a positive semi-definite G; the minimum-norm solution where G is singular."""
-    n_rows = len(gram)
-    G = gram + ridge * np.trace(gram) / n_rows * np.eye(n_rows)
-    try:
-        factor = scipy.linalg.cho_factor(G)
-        pivots = np.diagonal(factor[0]) ** 2
-        if pivots.min() > n_rows * np.finfo(float).eps * pivots.max():
-            return scipy.linalg.cho_solve(factor, right)
-    except np.linalg.LinAlgError:
-        pass
-    return scipy.linalg.pinvh(G) @ right
+    def move(self, workspace: UpdateWorkspace, atoms: np.ndarray, mu: float, rng: Any = None) -> None:
+        """Move the atoms I of the workspace, and their codes, if any signal uses them."""
+        try:
+            problem = workspace.problem(atoms, mu, self.rule, searches=self.optimizer.searches)
+            if problem is None:
+                return
+            start = workspace.start(atoms, problem, self.rule.regularizers)
+            point = self.optimizer.minimize(problem, start.point, rng)
+            workspace.accept(problem, point, start)
+        except Exception as error:
+            raise_nested(error)

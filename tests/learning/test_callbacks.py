@@ -27,7 +27,7 @@ from manifold_dl import (
     metrics,
     schedules,
 )
-from manifold_dl.problem.objective import Counts
+from manifold_dl.problem.counts import Counts
 
 Y = datasets.synthetic(8, 12, 90, sparsity=2, snr_db=20, rng=0).signals
 

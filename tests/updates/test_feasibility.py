@@ -22,7 +22,7 @@ from manifold_dl.manifolds import (
     ZeroMean,
     feasible_set,
 )
-from manifold_dl.problem.objective import tally
+from manifold_dl.problem.counts import count_evaluations
 from manifold_dl.schedules import OneAtATime
 
 M, D_ = 6, 4
@@ -300,7 +300,7 @@ def test_a_point_of_pymanopts_that_is_not_finite_is_refused_and_counted(monkeypa
     D = Spheres(M, D_).closest(D)
     end = SimpleNamespace(point=D * np.nan)
     monkeypatch.setattr(ConjugateGradient, "run", lambda self, problem, **options: end)
-    with tally() as counts:
+    with count_evaluations() as counts:
         new, codes = SimCO(ConjugateGradient(), mu=0.0)(Y, D, X)
     np.testing.assert_array_equal(new, D)
     assert (counts.sets, counts.improved, counts.refused) == (1, 0, 1)
@@ -312,22 +312,22 @@ def test_a_point_of_pymanopts_that_is_not_finite_is_refused_and_counted(monkeypa
 def test_sets_are_counted(schedule):
     Y, D, X = scene()
     n_sets = 1 if schedule == mdl.schedules.AllAtoms() else D_
-    with tally() as counts:
+    with count_evaluations() as counts:
         SimCO(mu=0.0, schedule=schedule)(Y, D, X)
     assert (counts.sets, counts.improved, counts.refused) == (n_sets, n_sets, 0)
-    with tally() as counts:
+    with count_evaluations() as counts:
         SimCO(Returns(with_point(lambda D: -D[:, ::-1])), mu=0.0)(Y, D, X)
     assert (counts.sets, counts.improved + counts.refused) == (1, 1)
 
 
 def test_sets_of_a_compiled_sweep_are_counted():
     Y, D, X = scene(n=80)
-    with tally() as counts:
+    with count_evaluations() as counts:
         D, X = mdl.KSVD()(Y, D, X)
     assert (counts.sets, counts.improved, counts.refused) == (D_, D_, 0)
     for _ in range(500):  # to a fixed point, where no atom moves any more
         D, X = mdl.KSVD()(Y, D, X)
-    with tally() as counts:
+    with count_evaluations() as counts:
         mdl.KSVD()(Y, D, X)
     assert (counts.sets, counts.improved) == (D_, 0)
 
@@ -342,7 +342,7 @@ def test_populations_find_a_way_down_from_a_good_start():
         ParticleSwarm(max_iterations=3, verbosity=0),
         NelderMead(max_iterations=2, verbosity=0),
     ):
-        with tally() as counts:
+        with count_evaluations() as counts:
             new, codes = SimCO(optimizer, mu=0.0)(Y, D, X, rng=0)
         assert (counts.sets, counts.improved) == (1, 1)
         assert np.sum((Y - new @ codes) ** 2) < before

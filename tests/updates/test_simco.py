@@ -24,7 +24,7 @@ from manifold_dl.kernels import reduced as kernels
 from manifold_dl.line_search import GoldenSection, WolfeSearch, trace
 from manifold_dl.manifolds import Lines, Spheres
 from manifold_dl.optimizers import LBFGS, LeadingSingularVector
-from manifold_dl.problem.objective import tally
+from manifold_dl.problem.counts import count_evaluations
 from manifold_dl.regularizers import Coherence
 from manifold_dl.schedules import AllAtoms, Blocks, OneAtATime, Overlapping, RandomSubsets, sweep
 from manifold_dl.updates.simco import KSVD, MOD, SimCO, Stage, begin, default_optimizer
@@ -414,9 +414,9 @@ class TestTheFusedSweep:
 
     def test_counts_what_the_configuration_counts(self):
         rule, data = KSVD(), ragged_data(0)
-        with tally() as counts:
+        with count_evaluations() as counts:
             rule(*data)
-        with tally() as expected:
+        with count_evaluations() as expected:
             rule.as_simco()(*data)
         assert counts == expected
 
@@ -676,7 +676,7 @@ class TestDefaultOptimizer:
 def test_one_step_is_one_pass_over_the_signals(searcher, mu):
     Y, D, X = problem_data()
     update = SimCO(SteepestDescent(line_searcher=searcher, max_iterations=1), mu=mu, threads=1)
-    with tally() as counts:
+    with count_evaluations() as counts:
         D_new, X_new = update(Y, D, X)
     assert counts.value == counts.factorisation == 1 and counts.probe > 1
     # The codes that came with the search are the optimal ones of the new dictionary.

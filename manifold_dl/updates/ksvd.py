@@ -1,0 +1,126 @@
+"""K-SVD: SimCO with |I| = 1, where the minimum over an atom and its codes is a leading singular vector.
+
+With a ridge the vector stays the same and only its codes shrink by 1/(1 + μ), because ‖u‖ = 1.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse
+
+from manifold_dl._validation import as_ridge
+from manifold_dl.components import by_name
+from manifold_dl.engines.threads import as_engine
+from manifold_dl.kernels import reduced
+from manifold_dl.kernels.reduced import SweepData, SweepState
+from manifold_dl.optimizers import LeadingSingularVector
+from manifold_dl.problem.counts import new_counts
+from manifold_dl.problem.support import SupportIndex
+from manifold_dl.schedules import OneAtATime, sweep
+from manifold_dl.updates.simco import SimCO
+from manifold_dl.updates.workspace import UpdateWorkspace
+
+
+@dataclass(frozen=True)
+class KSVD:
+    """K-SVD: SimCO with one atom at a time and the leading singular vector as optimizer.
+
+    Parameters
+    ----------
+    method : "svd" or "power"
+        The exact singular vector of every atom, or one step of the power method towards it.
+    mu : float
+        A ridge on the codes. It leaves the vector and divides its codes by 1 + μ.
+    schedule : Schedule
+        The order of the atoms.
+    threads : int, optional
+        All processors by default.
+
+    Notes
+    -----
+    The rule *is* `as_simco()`. A compiled sweep gives the same numbers without a Pymanopt problem for every
+    atom, which at 16×32 atoms takes most of the time (the second table of `benchmarks/updates.py`). Where it
+    cannot tell the vector, because two singular values agree, the atom goes through the configuration.
+
+    Examples
+    --------
+    >>> KSVD(method="power").as_simco().schedule
+    OneAtATime(order='natural')
+    """
+
+    method: Literal["svd", "power"] = "svd"
+    mu: float = 0.0
+    schedule: Any = field(default_factory=OneAtATime)
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.method not in ("svd", "power"):
+            raise ValueError(
+                f"method={self.method!r}: K-SVD updates an atom by 'svd' or by one 'power' step."
+            )
+        as_ridge(self.mu)
+        object.__setattr__(self, "schedule", by_name.component("schedules", self.schedule, "schedule"))
+
+    def as_simco(self) -> SimCO:
+        """The configuration of SimCO that this is."""
+        steps = None if self.method == "svd" else 1
+        optimizer = LeadingSingularVector(power_steps=steps)
+        return SimCO(optimizer=optimizer, mu=self.mu, schedule=self.schedule, threads=self.threads)
+
+    def __call__(
+        self, signals: Any, dictionary: Any, codes: Any, *, iteration: int | None = None, rng: Any = None
+    ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
+        """One sweep over the atoms: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
+        workspace = UpdateWorkspace(signals, dictionary, codes, as_engine(self.threads))
+        simco = self.as_simco()
+        workspace.require_determined(self.mu)
+        workspace.normalize()
+        subsets = sweep(self.schedule, workspace.dictionary.shape[1], rng, usage=workspace.usage)
+        if any(len(I) > 1 for I in subsets):
+            return replace(simco, schedule=subsets)(signals, dictionary, codes)
+        order, done, atoms = np.concatenate(subsets), 0, CompiledSweep(workspace)
+        while done < len(order):
+            done += atoms.update(order[done:], self.mu, power=self.method == "power")
+            if done < len(order):  # the compiled sweep stopped before an atom without a clear leading vector
+                simco.begin().move(workspace, order[done : done + 1], float(self.mu))
+                atoms.refresh(order[done])
+                done += 1
+        return workspace.dictionary, workspace.codes()
+
+
+class CompiledSweep:
+    """A sweep over single atoms of a workspace in compiled code, with the residual Y − DX kept up to date."""
+
+    def __init__(self, workspace: UpdateWorkspace) -> None:
+        self.workspace, support = workspace, workspace.support
+        self._index = SupportIndex(support.indptr, support.indices, support.n_atoms)
+        self._residual = workspace.residual()
+        self._data = SweepData(
+            workspace.rows,
+            support.indptr,
+            support.indices,
+            self._index.first,
+            self._index.entries,
+            self._index.signal_of,
+            reduced.large_codes(workspace.rows, support.indptr, workspace.values),
+        )
+
+    def update(self, order: np.ndarray, mu: float, power: bool) -> int:
+        """Update the atoms `order` one by one, as `LeadingSingularVector` would; how many were done."""
+        D, old = self.workspace.dictionary, self.workspace.dictionary.copy()
+        state = SweepState(D.T, self.workspace.values, self._residual)
+        done = reduced.ksvd_sweep(order, self._data, state, mu, power)
+        used = order[:done][self.workspace.usage[order[:done]] > 0]
+        # The error falls by the square of the angle: what is below half the digits leaves it as it was.
+        half_the_digits = np.sqrt(np.finfo(D.dtype).eps)
+        steps = np.linalg.norm(D[:, used] - old[:, used], axis=0)
+        improved, n_used = int(np.count_nonzero(steps > half_the_digits)), len(used)
+        # Evaluations before and after each atom, as `UpdateWorkspace.accept` would make them.
+        new_counts(value=2 * n_used, factorisation=2 * n_used, sets=n_used, improved=improved)
+        return done
+
+    def refresh(self, atom: int) -> None:
+        """Compute the residual of the users of an atom again, after it was updated in another way."""
+        users = self._index.restrict(np.array([atom])).active
+        self._residual[users] = self.workspace.residual(users)
