@@ -143,9 +143,9 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         number N weighs (N / `n_samples_seen_`)¹⁰, so about the newest eleventh of the stream counts
         (`minibatch.online_step` has the formula and the measurements behind it). It continues where `fit`,
         or the last batch, ended; the first batch also provides the start. `history_` gets the loss of the
-        batch before the dictionary saw it. `callbacks`, `max_iter` and `tol` play no role, and no atom is replaced.
-        A schedule of μ is bound to 50 batches, so the default has a ridge in the first 30; after `fit` it
-        goes on from where that ended.
+        batch before the dictionary saw it. `callbacks`, `max_iter` and `tol` play no role, and no atom is
+        replaced. A schedule of μ is bound to 50 batches, so the default has a ridge in the first 30; after
+        `fit` it goes on from where that ended.
         Unit atoms move one by one along great circles; where a manifold ties atoms to each other, as Stiefel
         does, they move together and are brought onto it again.
         """

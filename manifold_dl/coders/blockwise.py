@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl._validation import as_dictionary, as_matrix
-from manifold_dl.engines.threads import as_threads, gather
+from manifold_dl.engines.threads import as_threads, ordered_map
 from manifold_dl.engines.units import CODABLE, column_norms, divide, multiply, row_exponents
 from manifold_dl.kernels import coding as kernels
 
@@ -55,7 +55,9 @@ def encode_blocks(Y, D, kernel, threads=None, *, unit_atoms=True, rescale=False)
         return _by_size(partial(kernel, prepared), rows, block, exponents)
 
     blocks = [slice(start, min(start + BLOCK_SIZE, n)) for start in range(0, n, BLOCK_SIZE)]
-    counts, indices, values = map(np.concatenate, zip(*gather(run, blocks, as_threads(threads)), strict=True))
+    counts, indices, values = map(
+        np.concatenate, zip(*ordered_map(run, blocks, as_threads(threads)), strict=True)
+    )
     indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     if norms is not None:
         values = values / norms[indices]

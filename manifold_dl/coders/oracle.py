@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.coders.blockwise import BLOCK_SIZE, as_problem
-from manifold_dl.engines.threads import as_threads, gather, split
+from manifold_dl.coders.blockwise import as_problem
+from manifold_dl.engines import BlockMap
+from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.units import divide, multiply, row_exponents
-from manifold_dl.kernels.reduced import fit
+from manifold_dl.kernels import reduced
+from manifold_dl.kernels.reduced import Block
+from manifold_dl.problem.signals import blocks_of
 from manifold_dl.problem.support import as_support
 
 
@@ -44,24 +47,23 @@ class FixedSupport:
         return least_squares_codes(Y, D, self.support, threads)
 
 
-def least_squares_codes(Y, D, support, threads=None):
+def least_squares_codes(
+    Y: np.ndarray, D: np.ndarray, support: Any, threads: int | None = None
+) -> scipy.sparse.csc_array:
     """Codes of the columns of Y on a support, structure unchanged."""
-    support = as_support(support, Y.shape[1], D.shape[1])
+    support, engine = as_support(support, Y.shape[1], D.shape[1]), as_engine(threads)
     atoms = np.ascontiguousarray(D.T)
-    gram = atoms @ atoms.T
+    blocks = engine.open(blocks_of(Y.T, support))
+    values = engine.states(BlockMap(least_squares_block, (blocks,), (atoms, reduced.gram(atoms, atoms))))
+    return support.codes(np.concatenate(values))
 
-    def run(block):
-        rows, indptr, indices = block.data
-        rows = np.require(rows, requirements=["C", "A", "W"])
-        exponents = row_exponents(rows)
-        if exponents is None:
-            return fit(rows, indptr, indices, atoms, gram, 0.0, keep_factors=False).codes
-        scaled = divide(rows, exponents[:, None])
-        codes = fit(scaled, indptr, indices, atoms, gram, 0.0, keep_factors=False).codes
-        return multiply(codes, np.repeat(exponents, np.diff(indptr)))
 
-    blocks = split(Y.T, support.indptr, support.indices, BLOCK_SIZE)
-    values = np.concatenate(gather(run, blocks, as_threads(threads)))
-    return scipy.sparse.csc_array(
-        (values, support.indices.copy(), support.indptr.copy()), shape=(len(atoms), Y.shape[1])
-    )
+def least_squares_block(block: Block, atoms: np.ndarray, gram: np.ndarray) -> tuple[None, np.ndarray]:
+    """The least-squares codes of one block of signals."""
+    rows = np.require(block.signals, requirements=["C", "A", "W"])
+    exponents = row_exponents(rows)
+    if exponents is not None:
+        rows = divide(rows, exponents[:, None])
+    arranged = Block(rows, block.indptr, block.indices, reduced.make_batches(block.indptr, block.indices))
+    codes = reduced.fit_codes(arranged, atoms, gram, 0.0, keep_factors=False).codes
+    return None, codes if exponents is None else multiply(codes, np.repeat(exponents, np.diff(block.indptr)))

@@ -42,7 +42,7 @@ def check_update(
 
     Examples
     --------
-    >>> from manifold_dl.updates.simco import KSVD
+    >>> from manifold_dl.updates import KSVD
     >>> bool(check_update(KSVD()))
     True
     """

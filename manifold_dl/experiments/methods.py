@@ -15,7 +15,7 @@ from manifold_dl.datasets import synthetic
 from manifold_dl.line_search import GoldenSection
 from manifold_dl.manifolds import Spheres
 from manifold_dl.problem.update_problem import update_problem
-from manifold_dl.updates.simco import KSVD, MOD, SimCO, begin
+from manifold_dl.updates import KSVD, MOD, SimCO, begin
 
 PAPER = ("MOD", "K-SVD", "primitive SimCO", "regularized SimCO")
 TRUTH = "true dictionary"  # the name, in tables, of the dictionary that made the signals

@@ -5,16 +5,18 @@ learning loop, `minibatch.py`, `replacement.py` and the estimator call the funct
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from manifold_dl._validation import warn_once
+from manifold_dl.engines import BlockMap
+from manifold_dl.engines.protocol import BlockFunction, partition
 from manifold_dl.engines.sources import as_signals
-from manifold_dl.engines.threads import split
+from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.units import as_units, divide, times_square
-from manifold_dl.kernels import reduced as kernels
+from manifold_dl.kernels import reduced
 from manifold_dl.problem.support import as_support
 
 
@@ -156,29 +158,22 @@ def coded_blocks(signals: np.ndarray, codes: Any, n_atoms: int) -> list[CodedBlo
     """The signals (m×n) with their codes or support, block by block: views, nothing is copied."""
     support = as_support(codes, signals.shape[1], n_atoms)
     values = np.zeros(len(support.indices)) if support.values is None else support.values
-    blocks, first = [], 0
-    for block in split(signals.T, support.indptr, support.indices):
-        own = values[block.entries]
-        blocks.append(CodedBlock(first, block.signals, block.indptr, block.indices, own))
-        first += len(block.signals)
+    blocks = []
+    for part in partition(signals.shape[1]):
+        indptr = support.indptr[part.start : part.stop + 1]
+        own = slice(int(indptr[0]), int(indptr[-1]))
+        rows = signals.T[part]
+        blocks.append(CodedBlock(part.start, rows, indptr - indptr[0], support.indices[own], values[own]))
     return blocks
 
 
 def residual(rows: np.ndarray, block: CodedBlock, values: np.ndarray, atoms: np.ndarray) -> np.ndarray:
     """y − Dx of every signal of a block, in rows, where x has these values on the block's support."""
     rest = np.array(rows, order="C")
-    kernels.accumulate(rest, block.indptr, block.indices, -values, atoms)
+    reduced.add_products(rest, block.indptr, block.indices, -values, atoms)
     return rest
 
 
-def _total(function: Callable[..., tuple[Any, Any]], blocks: Sequence[CodedBlock], *common: Any) -> Any:
-    total: Any = None
-    for block in blocks:
-        partial, _ = function(block, *common)
-        if total is None:
-            total = partial
-        elif isinstance(partial, tuple):
-            total = tuple(a + b for a, b in zip(total, partial, strict=True))
-        else:
-            total = total + partial
-    return total
+def _total(function: BlockFunction, blocks: Sequence[CodedBlock], *common: Any) -> Any:
+    engine = as_engine()
+    return engine.total(BlockMap(function, (engine.open(blocks),), common))[0]

@@ -101,7 +101,7 @@ class Spheres(Oblique):
 
     def projection(self, point: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Remove from every column its component along the atom: v − x (xᵀv)."""
-        return by_rows(kernels.tangent, point, vector)
+        return by_rows(kernels.project_to_tangent, point, vector)
 
     to_tangent_space = projection
 
@@ -128,7 +128,7 @@ class Spheres(Oblique):
 
     def exp(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
         """Follow the geodesics x cos θ + v sin θ / θ, and renormalise so that rounding never accumulates."""
-        return by_rows(kernels.travel, point, tangent_vector)
+        return by_rows(kernels.sphere_exp, point, tangent_vector)
 
     exp_keeps_to_manifold = True  # so that line searches follow geodesics, and not the retraction
 

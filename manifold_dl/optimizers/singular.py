@@ -98,7 +98,7 @@ def _signals_of_one_atom(problem: Any) -> np.ndarray:
         raise ValueError(
             "LeadingSingularVector updates one atom at a time: use a schedule like OneAtATime()."
         )
-    if objective.fixed_codes is not None or problem.penalties:
+    if not objective.inner.follows or problem.regularization is not None:
         raise ValueError("There is no closed form for fixed codes or regularizers: take another optimizer.")
     manifold = problem.manifold
     in_subspace = isinstance(manifold, SpheresWithin)
@@ -107,7 +107,7 @@ def _signals_of_one_atom(problem: Any) -> np.ndarray:
             f"There is no closed form on {manifold}: the singular vector is the best of all unit "
             "vectors, and those are not known to be its points."
         )
-    rows = objective.users.astype(float, copy=False)
+    rows = objective.used_signals().astype(float, copy=False)
     return manifold.within(rows.T).T if in_subspace else rows
 
 

@@ -164,7 +164,9 @@ class GeodesicRestriction:
 class ProblemRestriction:
     """φ of the data plus the regularizers along the same great circles, in the problem's unit."""
 
-    def __init__(self, phi: GeodesicRestriction, regularization: RegularizationTerm | None, unit: float) -> None:
+    def __init__(
+        self, phi: GeodesicRestriction, regularization: RegularizationTerm | None, unit: float
+    ) -> None:
         self.phi, self.regularization, self.unit = phi, regularization, unit
         self.commit = phi.commit
 

@@ -93,6 +93,11 @@ class Objective:
         assert energies is not None  # it comes with the gradient
         return energies
 
+    def used_signals(self) -> np.ndarray:
+        """The signals that use any atom, in rows."""
+        blocks = self.engine.states(self.data)
+        return np.concatenate([block.signals[np.diff(block.indptr) > 0] for block in blocks])
+
     def along(self, point: np.ndarray, direction: np.ndarray) -> GeodesicRestriction:
         """φ(t) = f along the great circles that leave `point` in `direction`, with φ′.
 

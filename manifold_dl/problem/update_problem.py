@@ -139,11 +139,18 @@ def inner_problem(subset: AtomSubset, codes: str, mu: float) -> InnerProblem:
 
 
 def make_objective(
-    subset: AtomSubset, inner: InnerProblem, policy: EvaluationPolicy = EvaluationPolicy()  # noqa: B008 - frozen
+    subset: AtomSubset,
+    inner: InnerProblem,
+    policy: EvaluationPolicy = EvaluationPolicy(),  # noqa: B008 - frozen
 ) -> Objective:
     """f_I of a set of atoms."""
     whole = subset.whole
     return Objective(
-        subset.data, subset.shape, whole.dtype, inner, engine=whole.engine, constant=subset.rest,
-        policy=policy
+        subset.data,
+        subset.shape,
+        whole.dtype,
+        inner,
+        engine=whole.engine,
+        constant=subset.rest,
+        policy=policy,
     )

@@ -22,7 +22,8 @@ class DictionaryUpdate(Protocol):
         The rule for one run of a loop, an `UpdateRun`. A rule that carries anything from one iteration to the
         next, or wants to know how many iterations there will be, needs it; the rule itself never changes.
         `max_iter` is None for a single update. `memory` is what the `memory` of an interrupted run was, and
-        empty at first. `learn_dictionary` calls it once for each restart, `learning.minibatch.online_step` for each batch.
+        empty at first. `learn_dictionary` calls it once for each restart, `learning.minibatch.online_step`
+        for each batch.
     ``mu_at(iteration)``
         The ridge of an iteration, for the history and the test of convergence. A number in the attribute `mu`
         does as well.

@@ -132,9 +132,7 @@ class SimCO:
             object.__setattr__(self, "mu", self.mu.tolist())
         check_ridge(self.mu)
 
-    def begin(
-        self, max_iter: int | None = None, memory: dict[str, float | None] | None = None
-    ) -> "SimCORun":
+    def begin(self, max_iter: int | None = None, memory: dict[str, float | None] | None = None) -> "SimCORun":
         """The rule for one run of `max_iter` iterations, None for a single update.
 
         The run owns a copy of the optimizer, the step lengths of its line searcher and the schedule of μ,

@@ -9,7 +9,7 @@ from manifold_dl.coders import OMP
 from manifold_dl.images import Picture, cosines, denoise, usual_gain
 from manifold_dl.images.defaults import tethered
 from manifold_dl.images.patches import centred
-from manifold_dl.updates.simco import KSVD, MOD, SimCO
+from manifold_dl.updates import KSVD, MOD, SimCO
 
 data = pytest.importorskip("skimage.data")
 

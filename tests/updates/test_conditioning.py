@@ -13,7 +13,7 @@ from manifold_dl.line_search import GoldenSection
 from manifold_dl.manifolds import Spheres
 from manifold_dl.metrics import Verdict, condition_number, is_singular
 from manifold_dl.problem.update_problem import update_problem
-from manifold_dl.updates.simco import KSVD, MOD, SimCO
+from manifold_dl.updates import KSVD, MOD, SimCO
 
 ITERATIONS = 200
 

@@ -27,7 +27,7 @@ from manifold_dl.optimizers import LBFGS, LeadingSingularVector
 from manifold_dl.problem.counts import count_evaluations
 from manifold_dl.regularizers import Coherence
 from manifold_dl.schedules import AllAtoms, Blocks, OneAtATime, Overlapping, RandomSubsets, sweep
-from manifold_dl.updates.simco import KSVD, MOD, SimCO, Stage, begin, default_optimizer
+from manifold_dl.updates import KSVD, MOD, SimCO, Stage, begin, default_optimizer
 
 M, D_, N, S = 8, 12, 90, 3
 
