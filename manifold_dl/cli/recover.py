@@ -44,7 +44,7 @@ def _methods() -> dict[str, dict[str, Any]]:
     from manifold_dl import presets
     from manifold_dl.coders import OMP
     from manifold_dl.experiments.methods import one_step
-    from manifold_dl.updates.simco import KSVD, MOD, SimCO
+    from manifold_dl.updates import KSVD, MOD, SimCO
 
     omp = {"coder": OMP(sparsity=4), "max_iter": 50, "tol": 0.0}
     return {
