@@ -1,22 +1,30 @@
 """Golden section search, the paper's Algorithm 2 (Section IV-B), for a function of one variable."""
 
 import math
+from collections.abc import Iterator, Sequence
 
 # The paper's c. Because c² = 1 − c, an interval shrunk to c of its width has one of its old probes in place.
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-def golden_section(ts, values, slopes, t4, rounding, width):
+def golden_section(
+    ts: Sequence[float],
+    values: Sequence[float],
+    slopes: Sequence[float],
+    first_t: float,
+    rounding: float,
+    width: float,
+) -> Iterator[float]:
     """Bracket a minimum of φ (Part A), then shrink the bracket by golden section (Part B).
 
-    A generator of the t to be probed. Whoever goes on with it has put φ of the n-th t at values[n] by then,
-    +∞ if it is not a number; values[0] and slopes[0] are φ and φ′ at 0.
+    A generator of the t to be probed. Before it is resumed, the caller appends φ of that t to `values`, +∞ if
+    it is not a number; values[0] and slopes[0] are φ and φ′ at 0.
 
     Parameters
     ----------
     ts, values, slopes : sequences
-        What is known so far. This search looks at values only.
-    t4 : float
+        What is known so far. This search reads values only.
+    first_t : float
         The reach of the first bracket.
     rounding : float
         The relative rounding of φ: what is smaller cannot be seen.
@@ -32,7 +40,7 @@ def golden_section(ts, values, slopes, t4, rounding, width):
     >>> print(f"lowest at {min(zip(values, ts))[1]:.2f} of {len(ts) - 1} probes")
     lowest at 2.92 of 8 probes
     """
-    c, n, unknown = GOLDEN, 0, math.nan
+    c, n, unknown, t4 = GOLDEN, 0, math.nan, first_t
     t1, t2, t3 = 0.0, (1 - c) * t4, c * t4  # steps 1 and 2
     f1, f2, f3, f4 = values[0], unknown, unknown, unknown
 

@@ -1,32 +1,51 @@
-"""The two searches as Pymanopt line searchers: their fields, and what may be returned."""
+"""The two line searches as Pymanopt line searchers: their parameters, and what is returned.
+
+A Pymanopt optimizer calls ``search(objective, manifold, x, d, f0, df0)``. The algorithms are in `golden.py`
+and `wolfe.py`, the curve they search along in `curve.py`.
+"""
 
 import math
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar
 
-from .golden import GOLDEN, golden_section
-from .path import follow, rounding_of
-from .trace import record
-from .wolfe import wolfe_search
+import numpy as np
 
-NO_PROBES = ((), ()), 0
+from manifold_dl.line_search.curve import Curve
+from manifold_dl.line_search.golden import GOLDEN, golden_section
+from manifold_dl.line_search.minimize import LineSearchResult, minimize
+from manifold_dl.line_search.trace import record
+from manifold_dl.line_search.wolfe import wolfe_search
 
 
 class LineSearch:
-    """A Pymanopt line searcher around a search for functions of one variable.
+    """A Pymanopt line searcher around an algorithm for functions of one variable.
 
-    Heirs are dataclasses with a field `max_probes` and a private one `_memory`, in which a search leaves the
-    accepted t to the next. They name a `method`, a generator of the t to be probed, what settings it takes
-    (`_settings`) and where it begins (`_first_t`).
+    Subclasses are dataclasses with a field `max_probes` and a private one `_memory`, in which a search leaves
+    the accepted t for the next. They name an `algorithm`, a generator of the t to be probed, its parameters
+    (`_parameters`) and where it begins (`_first_t`).
     """
 
-    method = None
-    #: The t that a search remembers is a good first guess for the next set of atoms, or the next iteration,
-    #: too: an update rule takes the searcher along. One without this attribute, such as those of Pymanopt,
-    #: begins anew with every problem.
-    keeps_step = True
-    uses_slopes = False  # whether the method looks at φ′ of every probe
+    algorithm: ClassVar[Callable[..., Iterator[float]]]
+    #: The t that a search remembers is a good first guess for the next set of atoms, and the next iteration,
+    #: too: an update rule keeps the searcher from one problem to the next. A searcher without this attribute,
+    #: such as those of Pymanopt, begins anew with every problem.
+    keeps_step: ClassVar[bool] = True
+    uses_slopes: ClassVar[bool] = False  # whether the algorithm reads φ′ of every probe
+    max_probes: int
+    _memory: float | None
 
-    def search(self, objective, manifold, x, d, f0, df0):
+    def search(
+        self,
+        objective: Callable[[Any], float],
+        manifold: Any,
+        x: Any,
+        d: Any,
+        f0: float,
+        df0: float,
+    ) -> tuple[float, Any]:
         """Minimise the objective along the curve that leaves `x` in the direction `d`.
 
         Parameters
@@ -48,20 +67,32 @@ class LineSearch:
         new_x
             Its end point; the object `x` if there was nothing to gain.
         """
-        rounding, norm = rounding_of(f0), float(manifold.norm(x, d))
+        rounding, norm = _rounding_of(f0), float(manifold.norm(x, d))
         f0, df0 = float(f0), float(df0)
         # Any NaN makes a comparison false. The reciprocal is infinite for directions too short to be scaled.
         descends = abs(f0) < math.inf and -math.inf < df0 < 0 < norm < math.inf and 1 / norm < math.inf
         if not descends or self._is_flat(objective, x, f0, -df0 / norm):
-            record(self, f0, df0, norm, NO_PROBES, 0.0)
+            record(self, f0, df0, norm, LineSearchResult(0.0, None, [], []))
             return 0.0, x
-        begin = self._first_t(norm, manifold)
-        t, new_x, probes = follow(self, objective, manifold, x, d, f0, df0, begin, rounding)
-        record(self, f0, df0, norm, probes, t)
-        self._memory = t or None
-        return t * norm, new_x
+        algorithm = partial(
+            type(self).algorithm,
+            first_t=self._first_t(norm, manifold),
+            rounding=rounding,
+            **self._parameters(),
+        )
+        curve = Curve(objective, manifold, x, d, f0)
+        found = minimize(algorithm, curve, f0, df0, self.max_probes, self.uses_slopes)
+        record(self, f0, df0, norm, found)
+        self._memory = found.t or None
+        return (found.t * norm, found.point) if found.t else (0.0, x)
 
-    def _is_flat(self, objective, x, f0, slope):
+    def _parameters(self) -> dict[str, float]:
+        raise NotImplementedError
+
+    def _first_t(self, norm: float, manifold: Any) -> float:
+        raise NotImplementedError
+
+    def _is_flat(self, objective: Any, x: Any, f0: float, slope: float) -> bool:
         """Whether the gradient at x counts as zero, where the cost is f0 and falls by `slope` per length."""
         return False
 
@@ -70,7 +101,7 @@ class LineSearch:
 class GoldenSection(LineSearch):
     """The paper's Algorithm 2: bracket a minimum (Part A), then shrink it by golden section (Part B).
 
-    It asks for values of φ only, never for a slope, and is as robust as it is slow: 18 probes or so a search.
+    It uses values of φ only, never a slope, and is as robust as it is slow: about 18 probes per search.
 
     It evaluates φ at the same t as the paper, in the same order, but for three things. The paper takes the
     lowest of the last t₁ to t₄; here it is the lowest of all that were evaluated, which is another one only
@@ -93,7 +124,7 @@ class GoldenSection(LineSearch):
         Part B ends when the interval is `width` times the bracket of Part A. What is lost goes with the
         square of the error in t: 1e-3 leaves about a millionth of the decrease behind.
     max_probes : int
-        The most values of φ that one search may ask for.
+        The most values of φ in one search.
 
     Examples
     --------
@@ -106,7 +137,7 @@ class GoldenSection(LineSearch):
     3.00
     """
 
-    method = staticmethod(golden_section)
+    algorithm = staticmethod(golden_section)
 
     t4: float = 1.0
     g_min: float = 1e-14
@@ -114,7 +145,7 @@ class GoldenSection(LineSearch):
     max_probes: int = 100
     _memory: float | None = field(default=None, init=False, repr=False, compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0 < self.t4 < math.inf:
             raise ValueError(f"t4={self.t4}: the first bracket needs a positive, finite length.")
         if not 0 <= self.g_min < math.inf:
@@ -127,18 +158,18 @@ class GoldenSection(LineSearch):
         if self.max_probes < 3:
             raise ValueError(f"max_probes={self.max_probes}: t2, t3 and t4 already make three probes.")
 
-    def _settings(self):
-        return (self.width,)
+    def _parameters(self) -> dict[str, float]:
+        return {"width": self.width}
 
-    def _is_flat(self, objective, x, f0, slope):
+    def _is_flat(self, objective: Any, x: Any, f0: float, slope: float) -> bool:
         threshold = self.g_min * getattr(objective, "scale", abs(f0))
         gradient_norms = getattr(objective, "gradient_norms", None)
         if gradient_norms is None:
             return slope <= threshold
-        # slope ≤ ‖ḡ‖ ≤ √k max ‖ḡ_i‖ for k atoms: above √k thresholds no atom needs to be looked at.
+        # slope ≤ ‖ḡ‖ ≤ √k max ‖ḡ_i‖ for k atoms: above √k thresholds the atoms need not be checked.
         return slope <= math.sqrt(x.shape[1]) * threshold and gradient_norms(x).max() <= threshold
 
-    def _first_t(self, norm, manifold):
+    def _first_t(self, norm: float, manifold: Any) -> float:
         # The t accepted last becomes t3: where φ has changed little, Part A ends at once.
         return self.t4 / norm if self._memory is None else self._memory / GOLDEN
 
@@ -154,7 +185,7 @@ class WolfeSearch(LineSearch):
         φ(t) ≤ φ(0) + sufficient_decrease · t φ′(0)   and   |φ′(t)| ≤ curvature · |φ′(0)|,
 
     or when the bracket promises no more than rounding. If the objective offers no φ′, the slope is that of a
-    polynomial through the nearest probes, and no additional value is asked for. Two probes are usual, because
+    polynomial through the nearest probes, and no additional value is needed. Two probes are usual, because
     a search begins at the t accepted last.
 
     Parameters
@@ -169,7 +200,7 @@ class WolfeSearch(LineSearch):
         manifold's typical distance, where Pymanopt's trust region begins too: on a product of spheres it
         grows with the root of their number.
     max_probes : int
-        The most values of φ that one search may ask for.
+        The most values of φ in one search.
 
     References
     ----------
@@ -186,7 +217,7 @@ class WolfeSearch(LineSearch):
     3.00
     """
 
-    method = staticmethod(wolfe_search)
+    algorithm = staticmethod(wolfe_search)
     uses_slopes = True
 
     sufficient_decrease: float = 1e-4
@@ -195,7 +226,7 @@ class WolfeSearch(LineSearch):
     max_probes: int = 30
     _memory: float | None = field(default=None, init=False, repr=False, compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0 < self.sufficient_decrease < self.curvature < 1:
             raise ValueError(
                 f"sufficient_decrease={self.sufficient_decrease}, curvature={self.curvature}: unless "
@@ -206,17 +237,25 @@ class WolfeSearch(LineSearch):
         if self.max_probes < 1:
             raise ValueError(f"max_probes={self.max_probes}: a search needs at least one probe.")
 
-    def _settings(self):
-        return self.sufficient_decrease, self.curvature
+    def _parameters(self) -> dict[str, float]:
+        return {"sufficient_decrease": self.sufficient_decrease, "curvature": self.curvature}
 
-    def _first_t(self, norm, manifold):
+    def _first_t(self, norm: float, manifold: Any) -> float:
         if self._memory is not None:
             return self._memory
         return (_eighth(manifold) if self.first_step is None else self.first_step) / norm
 
 
-def _eighth(manifold):
+def _eighth(manifold: Any) -> float:
     try:
         return float(manifold.typical_dist) / 8  # a NumPy number would turn single precision into double
     except NotImplementedError:  # Pymanopt's way to say that a manifold has no typical distance
         return math.sqrt(manifold.dim) / 8
+
+
+def _rounding_of(value: Any) -> float:
+    """The relative rounding of a cost, by its type."""
+    if type(value) is float:
+        return sys.float_info.epsilon
+    dtype = np.asarray(value).dtype
+    return float(np.finfo(dtype if dtype.kind == "f" else float).eps)

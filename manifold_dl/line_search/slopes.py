@@ -1,13 +1,16 @@
-"""φ′ as it looks from the values of φ nearby, where an objective does not offer it."""
+"""Estimates of φ′ from values of φ nearby, where an objective does not offer it."""
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
 
 
-def estimate_slopes(ts, values, slopes, guessed):
-    """Set the slopes of the probes `guessed`, as seen from all that are finite; the last probe is new.
+def estimate_slopes(
+    ts: Sequence[float], values: Sequence[float], slopes: list[float], estimated: Sequence[int]
+) -> None:
+    """Set the slopes of the probes `estimated` from all values that are finite; the last probe is new.
 
     A slope is that of the polynomial through the probe and its two neighbours (with φ′(0), if 0 is one), so
     that a new probe changes those of the two next to it on each side.
@@ -16,7 +19,7 @@ def estimate_slopes(ts, values, slopes, guessed):
     new = order.index(len(ts) - 1)
     for place in range(max(new - 2, 1), min(new + 3, len(order))):  # 0 is the first, and its slope is known
         i = order[place]
-        if i in guessed:
+        if i in estimated:
             if place + 1 < len(order):
                 others = [order[place - 1], order[place + 1]]
             else:
@@ -24,7 +27,9 @@ def estimate_slopes(ts, values, slopes, guessed):
             slopes[i] = _slope(ts, values, slopes, i, others)
 
 
-def _slope(ts, values, slopes, i, others):
+def _slope(
+    ts: Sequence[float], values: Sequence[float], slopes: Sequence[float], i: int, others: Sequence[int]
+) -> float:
     t, h = ts[i], max(abs(ts[j] - ts[i]) for j in others)
     from_start = 0 in others
     powers = np.arange(1, len(others) + 1 + from_start)

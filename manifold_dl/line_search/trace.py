@@ -1,10 +1,12 @@
 """A record of every probe of every line search, for plots of φ(t) and for counting."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
-_records = ContextVar("records of the line searches in this context", default=None)
+from manifold_dl.line_search.minimize import LineSearchResult
 
 
 @dataclass
@@ -29,12 +31,15 @@ class SearchRecord:
     f0: float
     slope: float
     norm: float
-    probes: list
+    probes: list[tuple[float, float]]
     t: float
 
 
+_records: ContextVar[list[SearchRecord] | None] = ContextVar("records of line searches", default=None)
+
+
 @contextmanager
-def trace():
+def trace() -> Iterator[list[SearchRecord]]:
     """Collect a `SearchRecord` for every line search made inside the `with` block.
 
     Optimizers copy their line searcher for every run, so nothing stored on it would be found again; the
@@ -53,7 +58,7 @@ def trace():
     >>> searches[0].probes
     [(1.0, 4.0), (3.0, 0.0)]
     """
-    records = []
+    records: list[SearchRecord] = []
     token = _records.set(records)
     try:
         yield records
@@ -61,13 +66,9 @@ def trace():
         _records.reset(token)
 
 
-def record(searcher, f0, slope, norm, probes, t):
-    """Add a search to the records of the enclosing `trace` block, if there is one.
-
-    `probes` are every t and every φ(t), beginning with those of 0, and how many there are after it.
-    """
+def record(searcher: Any, f0: float, slope: float, norm: float, found: LineSearchResult) -> None:
+    """Add a search to the records of the enclosing `trace` block, if there is one."""
     records = _records.get()
     if records is not None:
-        (ts, values, *_), n = probes
-        pairs = [(float(ts[i]), float(values[i])) for i in range(1, n + 1)]
-        records.append(SearchRecord(type(searcher).__name__, f0, slope, norm, pairs, t))
+        pairs = list(zip(found.ts, found.values, strict=True))
+        records.append(SearchRecord(type(searcher).__name__, f0, slope, norm, pairs, found.t))

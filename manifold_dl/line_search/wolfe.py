@@ -5,19 +5,28 @@ at both ends, or cut the bracket where that falls outside or makes it shrink too
 """
 
 import math
+from collections.abc import Iterator, Sequence
 
 
-def wolfe_search(ts, values, slopes, t, rounding, sufficient_decrease, curvature):
+def wolfe_search(
+    ts: Sequence[float],
+    values: Sequence[float],
+    slopes: Sequence[float],
+    first_t: float,
+    rounding: float,
+    sufficient_decrease: float,
+    curvature: float,
+) -> Iterator[float]:
     """Search until the strong Wolfe conditions hold, or until the bracket promises no more than rounding.
 
-    A generator of the t to be probed. Whoever goes on with it has put the n-th t, φ and φ′ there at ts[n],
-    values[n] and slopes[n] by then, +∞ and NaN if there are none; those of 0 are at the beginning.
+    A generator of the t to be probed. Before it is resumed, the caller appends that t, φ and φ′ there to the
+    lists, +∞ and NaN where they are not numbers; those of 0 come first.
 
     Parameters
     ----------
     ts, values, slopes : sequences
         What is known so far.
-    t : float
+    first_t : float
         The first probe.
     rounding : float
         The relative rounding of φ: what is smaller cannot be seen.
@@ -34,9 +43,9 @@ def wolfe_search(ts, values, slopes, t, rounding, sufficient_decrease, curvature
     >>> ts
     [0.0, 1.0, 3.0]
     """
-    n, near = 0, 0  # of the last probe, and of the lowest with sufficient decrease
+    n, near, t = 0, 0, first_t  # n: the last probe; near: the lowest with sufficient decrease
     width = former = earlier = math.inf  # of the last three brackets
-    while not _asked(ts, n, t):
+    while t not in ts:
         yield t
         n += 1
         if values[n] < values[near] and values[n] <= values[0] + sufficient_decrease * t * slopes[0]:
@@ -56,14 +65,7 @@ def wolfe_search(ts, values, slopes, t, rounding, sufficient_decrease, curvature
             t = _between(ts[near], ts[far], inside, width > earlier / 2)
 
 
-def _asked(ts, n, t):
-    for i in range(n + 1):  # noqa: SIM110 - compiled code has no `any` of a generator
-        if ts[i] == t:
-            return True
-    return False
-
-
-def _neighbour(ts, n, t, above):
+def _neighbour(ts: Sequence[float], n: int, t: float, above: bool) -> int:
     """Which of the n probes after 0 is nearest to t on one side; −1 if there is none."""
     nearest = -1
     for i in range(n + 1):
@@ -75,12 +77,12 @@ def _neighbour(ts, n, t, above):
     return nearest
 
 
-def _beyond(near, minimum):
+def _beyond(near: float, minimum: float) -> float:
     """The next t while φ still falls: the minimum of the cubic, but within 1.1 to 4 times the last t."""
     return min(max(minimum, 1.1 * near), 4 * near) if minimum > near else 4 * near
 
 
-def _between(near, far, minimum, stalled):
+def _between(near: float, far: float, minimum: float, stalled: bool) -> float:
     """The next t in a bracket: the minimum of the cubic, well inside; or a cut."""
     w = (minimum - near) / (far - near)
     if stalled or not 0 < w < 1:
@@ -89,7 +91,9 @@ def _between(near, far, minimum, stalled):
     return near + min(max(w, 0.01), 0.99) * (far - near)
 
 
-def _cubic_minimum(ts, values, slopes, p, q):
+def _cubic_minimum(
+    ts: Sequence[float], values: Sequence[float], slopes: Sequence[float], p: int, q: int
+) -> float:
     """Minimum of the cubic with the values and slopes of probes p and q; NaN if it has none."""
     h, rise = ts[q] - ts[p], values[q] - values[p]
     # In w = (t − t_p)/h: φ_p + s w + b w² + a w³, and the stable form of the root (−b + √(b² − 3as))/3a.

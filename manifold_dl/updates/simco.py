@@ -164,7 +164,7 @@ class SimCO:
 
 
 class SimCORun:
-    """`SimCO` in one run of a loop, with what changes from one iteration to the next; `SimCO.begin` makes it."""
+    """`SimCO` in one run of a loop, with what changes between iterations; `SimCO.begin` makes it."""
 
     def __init__(self, rule: SimCO, optimizer: OptimizerRun) -> None:
         self.rule = rule

@@ -33,7 +33,7 @@ def init_geodesic(
 def precompute_products(
     block: Block, atoms: np.ndarray, gram_matrix: np.ndarray, mu: float, codes: np.ndarray, U: np.ndarray
 ) -> tuple[Products, np.ndarray]:
-    """See `reference.precompute_products`. The products are in the order of the batches, padded with zeros."""
+    """See `reference.precompute_products`. The order is that of the batches, padded with zeros."""
     products = Products(*np.empty((3, len(block.batches.indices)), dtype=codes.dtype))
     energy = np.zeros((len(atoms), len(atoms)))
     _precompute_products(block.signals, block.batches, gram_matrix, float(mu), codes, U, products, energy)
