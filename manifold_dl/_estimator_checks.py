@@ -1,0 +1,107 @@
+"""What enters the scikit-learn estimator, checked: samples in rows, a start, a random state.
+
+`estimator.py` alone uses it.
+"""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_array, validate_data
+
+from manifold_dl._validation import require_count, require_sound_indices, require_unmasked
+
+FLOATS = (np.float64, np.float32)
+
+
+def signals_of(model: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
+    """The checked samples in columns: a view, where they are C-ordered floats.
+
+    Parameters
+    ----------
+    model : estimator
+        Its number and names of features are compared, or set if `reset`.
+    X : array (n_samples, n_features)
+    reset : bool
+
+    Returns
+    -------
+    m×n array
+    """
+    require_numbers(X, "X")
+    X = validate_data(model, X, reset=reset, dtype=FLOATS, order="C")
+    if X.shape[1] < 2:
+        raise ValueError("n_features=1: with a single feature the only unit atoms are +1 and -1.")
+    return X.T
+
+
+def number_and_start(n_components: int | None, init: Any, m: int) -> tuple[int, Any]:
+    """The number of atoms, and the start with atoms in columns.
+
+    Parameters
+    ----------
+    n_components : int or None
+        None for as many as there are features, or as `init` has.
+    init : str or array (n_components, n_features)
+    m : int
+        The number of features.
+
+    Returns
+    -------
+    n_atoms, init
+    """
+    n_atoms = n_components
+    if isinstance(init, str):
+        n_atoms = m if n_atoms is None else n_atoms
+    else:
+        require_numbers(init, "init")
+        init = check_array(init, dtype=FLOATS, input_name="init").T
+        n_atoms = init.shape[1] if n_atoms is None else n_atoms
+    require_count("n_components", n_atoms)
+    if not isinstance(init, str) and init.shape != (m, n_atoms):
+        raise ValueError(
+            f"init has shape {init.T.shape}; (n_components, n_features) = ({n_atoms}, {m}) is needed."
+        )
+    return int(n_atoms), init
+
+
+def require_numbers(array: Any, name: str) -> None:
+    """Refuse what scikit-learn would read as numbers though it is none: masked entries, text, dates."""
+    require_unmasked(array, name)
+    if scipy.sparse.issparse(array):
+        require_sound_indices(array, name)
+        return
+    array = np.asarray(array)
+    strange = array.dtype.kind in "USMmV"
+    if array.dtype.kind == "O":  # of numbers, as tables make them, it is accepted
+        strange = any(isinstance(entry, str | bytes | np.datetime64 | np.timedelta64) for entry in array.flat)
+    if strange:
+        raise ValueError(
+            f"{name} has dtype {array.dtype} and holds text or dates; only real numbers are accepted. "
+            "Convert it to numbers first."
+        )
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """A generator from scikit-learn's `random_state`; NumPy's global one is neither read nor changed."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    return np.random.default_rng(random_state)
+
+
+@contextmanager
+def unchanged_on_error(model: BaseEstimator) -> Iterator[None]:
+    """Inside the block an error leaves the model as it was before, fitted or not."""
+    before, rng = dict(vars(model)), copy.deepcopy(vars(model).get("_rng"))
+    try:
+        yield
+    except BaseException:
+        vars(model).clear()
+        vars(model).update(before)
+        if rng is not None:
+            vars(model)["_rng"] = rng
+        raise

@@ -1,0 +1,124 @@
+"""How the scikit-learn estimator learns: all samples at once in `fit`, batch by batch in `partial_fit`.
+
+`estimator.py` adds the methods that users call.
+"""
+
+import warnings
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+import joblib
+import numpy as np
+
+from manifold_dl._estimator_checks import as_generator, number_and_start, signals_of
+from manifold_dl._estimator_parameters import NestedParameters
+from manifold_dl.coders import OMP
+from manifold_dl.coders.calling import run_coder
+from manifold_dl.components import by_name
+from manifold_dl.engines.threads import using_threads
+from manifold_dl.engines.units import unit_exponent
+from manifold_dl.learning.callbacks import Progress
+from manifold_dl.learning.history import History
+from manifold_dl.learning.initialization import feasible_start
+from manifold_dl.learning.learn import learn_dictionary
+from manifold_dl.learning.minibatch import SCHEDULED_BATCHES, OnlineState, online_step
+from manifold_dl.learning.protocols import Callback
+from manifold_dl.learning.result import Reason, Result
+from manifold_dl.learning.signal_sums import code_energies
+from manifold_dl.updates import SimCO
+
+
+class DictionaryFitting(NestedParameters):
+    """The part of the estimator that learns and codes; its parameters are those of the subclass."""
+
+    n_components: int | None
+    coder: Any
+    update: Any
+    max_iter: int
+    init: Any
+    tol: float
+    random_state: Any
+    n_jobs: int | None
+    callbacks: Sequence[Callback]
+    verbose: bool
+
+    def _learn(self, X: Any) -> Result:
+        signals = signals_of(self, X, reset=True)
+        rng = as_generator(self.random_state)
+        n_atoms, init = number_and_start(self.n_components, self.init, len(signals))
+        result = learn_dictionary(
+            signals,
+            n_atoms,
+            coder=self._coder((len(signals), n_atoms)),
+            update=self._update(),
+            max_iter=self.max_iter,
+            init=init,
+            tol=self.tol,
+            rng=rng,
+            callbacks=[*self.callbacks, *([Progress()] if self.verbose else [])],
+            threads=joblib.effective_n_jobs(self.n_jobs),
+        )
+        if result.reason is Reason.INTERRUPTED:
+            warnings.warn(str(result.reason), stacklevel=3)
+        exponent = unit_exponent(signals)
+        energy = code_energies(result.codes, exponent)
+        self._rng, self._state = rng, OnlineState(energy, signals.shape[1], exponent=exponent)
+        self._scheduled_iterations = self.max_iter  # a ridge that has ended does not come back with a batch
+        self.history_, self.reason_, self.n_iter_ = result.history, result.reason, result.n_iter
+        self._remember(result.dictionary)
+        self._explained = result.explained
+        return result
+
+    def _learn_batch(self, X: Any) -> None:
+        first = "components_" not in vars(self)
+        signals = signals_of(self, X, reset=first)
+        dictionary = self._begin_stream(signals) if first else self.components_.T
+        with self._threads():
+            dictionary, self._state, step = online_step(
+                signals,
+                dictionary.astype(signals.dtype, copy=False),
+                self._state,
+                self._coder(dictionary.shape),
+                self._update(),
+                iteration=self.n_iter_,
+                max_iter=self._scheduled_iterations,
+                rng=self._rng,
+            )
+        before = self.history_.seconds[-1] if len(self.history_) else 0.0
+        self.history_(replace(step, seconds=before + step.seconds))
+        self.n_iter_ += 1
+        self._remember(dictionary)
+        vars(self).pop("_explained", None)  # it was that of another dictionary
+
+    def _begin_stream(self, signals: np.ndarray) -> np.ndarray:
+        """The start of a stream whose first batch this is."""
+        self._rng = as_generator(self.random_state)
+        n_atoms, init = number_and_start(self.n_components, self.init, len(signals))
+        self._state = OnlineState(np.zeros(n_atoms))
+        self._scheduled_iterations = SCHEDULED_BATCHES
+        self.history_, self.n_iter_ = History(), 0
+        return feasible_start(signals, n_atoms, init, self._rng, self._update())
+
+    def _remember(self, dictionary: np.ndarray) -> None:
+        self.components_ = np.ascontiguousarray(dictionary.T)
+        self.n_samples_seen_ = self._state.seen
+
+    def _coder(self, shape: tuple[int, ...]) -> Any:
+        m, d = shape
+        sparsity = min(max(m // 10, 1), d)  # scikit-learn's default for OMP, too
+        if self.coder is None:
+            return OMP(sparsity=sparsity)
+        return by_name.component("coders", self.coder, "coder", sparsity=sparsity)
+
+    def _update(self) -> Any:
+        return SimCO() if self.update is None else by_name.component("updates", self.update, "update")
+
+    def _encode(self, signals: np.ndarray) -> Any:
+        dictionary = self.components_.T
+        with self._threads():
+            return run_coder(self._coder(dictionary.shape), signals, dictionary)
+
+    def _threads(self) -> AbstractContextManager[None]:
+        return using_threads(joblib.effective_n_jobs(self.n_jobs))
