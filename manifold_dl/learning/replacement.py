@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 
 from manifold_dl._validation import as_dictionary, as_matrix
+from manifold_dl.engines import BlockMap, Engine, Threads
+from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.units import divide
-from manifold_dl.learning.signal_sums import CodedBlock, coded_blocks, residual
+from manifold_dl.kernels.reduced import Block
+from manifold_dl.learning.signal_sums import coded_blocks, residual
 from manifold_dl.problem.support import Support, as_support
 
 
@@ -132,47 +135,67 @@ class WorstSignals:
         return WorstSignals(fractions[order], numbers[order], rows[order], self.count)
 
 
-def worst_represented(Y: np.ndarray, D: np.ndarray, support: Any, count: int) -> Iterator[np.ndarray]:
+def worst_represented(
+    signals: np.ndarray,
+    dictionary: np.ndarray,
+    support: Support,
+    count: int,
+    engine: Engine = Threads(),  # noqa: B008 - frozen
+) -> Iterator[np.ndarray]:
     """The signals by the fraction of their energy that D X leaves over, the worst first.
 
     Signals that are represented exactly are left out. The next `count` signals are selected when they are
     needed, so that no list of all signals is made.
+
+    Parameters
+    ----------
+    signals, dictionary : m×n and m×d arrays
+    support : Support
+        With the codes.
+    count : int
+    engine : Engine
+        What runs the functions of a block.
+
+    Yields
+    ------
+    array of length m
+        A signal, in a unit of its own.
     """
     # Coders solve normal equations, so of an exact fit about half the digits of the residual are left over:
     # ‖y − Dx‖ ≤ √ε ‖y‖ is no reason to call a signal badly represented.
-    exact = float(np.finfo(D.dtype).eps)
-    blocks, atoms = coded_blocks(Y, support, D.shape[1]), np.ascontiguousarray(D.T, dtype=float)
-    states = [block_fractions_left(block, atoms)[1] for block in blocks]
+    exact = float(np.finfo(dictionary.dtype).eps)
+    atoms = np.ascontiguousarray(dictionary.T, dtype=float)
+    blocks, codes = coded_blocks(signals, support, dictionary.shape[1], engine)
+    firsts = engine.open([part.start for part in partition(signals.shape[1])])
+    left = BlockMap(fractions_left_block, (blocks, codes), (atoms,))
+    engine.total(left)
     after = (np.inf, -1)
     while True:
-        found = None
-        for block, fractions in zip(blocks, states, strict=True):
-            partial, _ = block_worst(block, fractions, exact, after, count)
-            found = partial if found is None else found + partial
-        if found is None or len(found.numbers) == 0:
+        (found,) = engine.total(BlockMap(worst_block, (blocks, left, firsts), (exact, after, count)))
+        if len(found.numbers) == 0:
             return
         yield from found.rows
         after = (float(found.fractions[-1]), int(found.numbers[-1]))
 
 
-def block_fractions_left(block: CodedBlock, atoms: np.ndarray) -> tuple[None, np.ndarray]:
+def fractions_left_block(block: Block, codes: np.ndarray, atoms: np.ndarray) -> tuple[None, np.ndarray]:
     """‖y − Dx‖²/‖y‖² of every signal of a block, 0 for signals of zero; it stays beside the block."""
-    rows, exponents = _in_own_units(block.rows)
-    values = divide(block.values.astype(float), np.repeat(exponents, np.diff(block.indptr)))
+    rows, exponents = _in_own_units(block.signals)
+    values = divide(codes.astype(float), np.repeat(exponents, np.diff(block.indptr)))
     rest = residual(rows, block, values, atoms)
     energy, left = np.einsum("nm,nm->n", rows, rows), np.einsum("nm,nm->n", rest, rest)
     return None, np.divide(left, energy, out=np.zeros_like(left), where=energy > 0)
 
 
-def block_worst(
-    block: CodedBlock, fractions: np.ndarray, exact: float, after: tuple[float, int], count: int
+def worst_block(
+    block: Block, fractions: np.ndarray, first: int, exact: float, after: tuple[float, int], count: int
 ) -> tuple[WorstSignals, None]:
     """The `count` worst signals of a block that come after the one with this fraction and number."""
-    numbers = block.first + np.arange(len(fractions))
+    numbers = first + np.arange(len(fractions))
     is_next = (fractions < after[0]) | ((fractions == after[0]) & (numbers > after[1]))
     chosen = np.flatnonzero(is_next & (fractions > exact))
     chosen = chosen[np.argsort(-fractions[chosen], kind="stable")[:count]]
-    rows, _ = _in_own_units(block.rows[chosen])
+    rows, _ = _in_own_units(block.signals[chosen])
     return WorstSignals(fractions[chosen], numbers[chosen], rows, count), None
 
 

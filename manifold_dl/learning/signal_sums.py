@@ -1,33 +1,23 @@
 """Sums over the signals: the error ‖Y − DX‖², the explained fraction, the energies of codes.
 
-Each is a function of one block of signals, `block_...`, whose partial results are added over all blocks. The
-learning loop, `minibatch.py`, `replacement.py` and the estimator call the functions that run them.
+Each is a function of one block of signals, ``..._block``, run by an engine that adds the partial results over
+a fixed tree of the blocks: no copy of all signals is made, and the number of threads changes no bit. The
+learning loop, `minibatch.py`, `replacement.py` and the estimator call them.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from manifold_dl._validation import warn_once
-from manifold_dl.engines import BlockMap
-from manifold_dl.engines.protocol import BlockFunction, partition
+from manifold_dl.engines import BlockMap, Engine, Threads
 from manifold_dl.engines.sources import as_signals
-from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.units import as_units, divide, times_square
 from manifold_dl.kernels import reduced
+from manifold_dl.kernels.reduced import Block
+from manifold_dl.problem.signals import blocks_of, values_of
 from manifold_dl.problem.support import as_support
-
-
-class CodedBlock(NamedTuple):
-    """Some consecutive signals with their codes, which are zero where only a support was given."""
-
-    first: int  # the number of the first of them
-    rows: np.ndarray  # a signal in every row
-    indptr: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
 
 
 class LossScale(NamedTuple):
@@ -72,7 +62,13 @@ class LossScale(NamedTuple):
             )
 
 
-def squared_error(signals: np.ndarray, dictionary: np.ndarray, codes: Any, exponent: int = 0) -> float:
+def squared_error(
+    signals: np.ndarray,
+    dictionary: np.ndarray,
+    codes: Any,
+    exponent: int = 0,
+    engine: Engine = Threads(),  # noqa: B008 - frozen
+) -> float:
     """‖Y − DX‖², from the residual.
 
     Parameters
@@ -80,6 +76,8 @@ def squared_error(signals: np.ndarray, dictionary: np.ndarray, codes: Any, expon
     signals, dictionary, codes : m×n, m×d and sparse d×n arrays
     exponent : int
         The sum is in units of 4^exponent (`units.unit_exponent` tells which are safe).
+    engine : Engine
+        What runs the function of a block.
 
     Returns
     -------
@@ -90,23 +88,34 @@ def squared_error(signals: np.ndarray, dictionary: np.ndarray, codes: Any, expon
     >>> squared_error(np.array([[3.0], [1.0]]), np.eye(2), np.array([[3.0], [0.0]]))
     1.0
     """
-    blocks, atoms = coded_blocks(signals, codes, dictionary.shape[1]), np.ascontiguousarray(dictionary.T)
-    return float(_total(block_squared_error, blocks, atoms, exponent))
+    blocks = coded_blocks(signals, codes, dictionary.shape[1], engine)
+    atoms = np.ascontiguousarray(dictionary.T)
+    (error,) = engine.total(BlockMap(squared_error_block, blocks, (atoms, exponent)))
+    return error
 
 
-def block_squared_error(block: CodedBlock, atoms: np.ndarray, exponent: int) -> tuple[float, None]:
+def squared_error_block(
+    block: Block, codes: np.ndarray, atoms: np.ndarray, exponent: int
+) -> tuple[float, None]:
     """‖Y − DX‖² of one block, summed in double precision."""
-    rows = divide(block.rows, exponent)
-    rest = residual(rows, block, as_units(block.values.astype(rows.dtype), exponent), atoms)
+    rows = divide(block.signals, exponent)
+    rest = residual(rows, block, as_units(codes.astype(rows.dtype), exponent), atoms)
     return float(np.einsum("nm,nm->", rest, rest, dtype=float)), None
 
 
-def explained_fraction(signals: np.ndarray, dictionary: np.ndarray, codes: Any) -> float:
+def explained_fraction(
+    signals: np.ndarray,
+    dictionary: np.ndarray,
+    codes: Any,
+    engine: Engine = Threads(),  # noqa: B008 - frozen
+) -> float:
     """1 − ‖Y − DX‖²/‖Y‖², from the residual and in double precision; 1 for signals of zero.
 
     Parameters
     ----------
     signals, dictionary, codes : m×n, m×d and sparse d×n arrays
+    engine : Engine
+        What runs the function of a block.
 
     Returns
     -------
@@ -118,26 +127,26 @@ def explained_fraction(signals: np.ndarray, dictionary: np.ndarray, codes: Any) 
     >>> explained_fraction(Y, np.eye(2), X)
     0.9
     """
-    blocks = coded_blocks(signals, codes, dictionary.shape[1])
+    blocks = coded_blocks(signals, codes, dictionary.shape[1], engine)
     largest = max(float(signals.max()), -float(signals.min()))
     if largest == 0:
         return 1.0
     unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)  # a power of two: no square vanishes or overflows
     atoms = np.ascontiguousarray(dictionary.T, dtype=float)
-    energy, error = _total(block_energy_and_error, blocks, atoms, unit)
+    ((energy, error),) = engine.total(BlockMap(energy_and_error_block, blocks, (atoms, unit)))
     return 1 - error / energy
 
 
-def block_energy_and_error(
-    block: CodedBlock, atoms: np.ndarray, unit: float
+def energy_and_error_block(
+    block: Block, codes: np.ndarray, atoms: np.ndarray, unit: float
 ) -> tuple[tuple[float, float], None]:
     """‖Y‖² and ‖Y − DX‖² of one block, in units of unit²."""
-    rows = np.array(block.rows, dtype=float, order="C") / unit
-    rest = residual(rows, block, block.values.astype(float) / unit, atoms)
+    rows = np.array(block.signals, dtype=float, order="C") / unit
+    rest = residual(rows, block, codes.astype(float) / unit, atoms)
     return (float(np.vdot(rows, rows)), float(np.vdot(rest, rest))), None
 
 
-def code_energies(codes: Any, exponent: int) -> np.ndarray:
+def code_energies(codes: Any, exponent: int, engine: Engine = Threads()) -> np.ndarray:  # noqa: B008 - frozen
     """‖X_i‖² of every atom.
 
     Parameters
@@ -145,35 +154,44 @@ def code_energies(codes: Any, exponent: int) -> np.ndarray:
     codes : sparse d×n array
     exponent : int
         The energies are in units of 4^exponent.
+    engine : Engine
+        What runs the function of a block.
 
     Returns
     -------
     array of length d
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> code_energies(scipy.sparse.csc_array([[1.0, 2.0], [0.0, 3.0]]), exponent=0).tolist()
+    [5.0, 9.0]
     """
-    values = divide(codes.data, exponent).astype(float)
-    return np.bincount(codes.indices, weights=values**2, minlength=codes.shape[0])
+    n_atoms, n_signals = codes.shape
+    support = as_support(codes, n_signals, n_atoms)
+    indices = engine.open(values_of(support.indices, support))
+    values = engine.open(values_of(codes.data, support))
+    (energies,) = engine.total(BlockMap(code_energies_block, (indices, values), (exponent, n_atoms)))
+    return energies
 
 
-def coded_blocks(signals: np.ndarray, codes: Any, n_atoms: int) -> list[CodedBlock]:
-    """The signals (m×n) with their codes or support, block by block: views, nothing is copied."""
+def code_energies_block(
+    indices: np.ndarray, values: np.ndarray, exponent: int, n_atoms: int
+) -> tuple[np.ndarray, None]:
+    """‖X_i‖² of every atom over the signals of one block."""
+    squares = divide(values, exponent).astype(float) ** 2
+    return np.bincount(indices, weights=squares, minlength=n_atoms), None
+
+
+def coded_blocks(signals: np.ndarray, codes: Any, n_atoms: int, engine: Engine) -> tuple[BlockMap, BlockMap]:
+    """The signals (m×n) with their supports, and their codes, which are zero where a support was given."""
     support = as_support(codes, signals.shape[1], n_atoms)
     values = np.zeros(len(support.indices)) if support.values is None else support.values
-    blocks = []
-    for part in partition(signals.shape[1]):
-        indptr = support.indptr[part.start : part.stop + 1]
-        own = slice(int(indptr[0]), int(indptr[-1]))
-        rows = signals.T[part]
-        blocks.append(CodedBlock(part.start, rows, indptr - indptr[0], support.indices[own], values[own]))
-    return blocks
+    return engine.open(blocks_of(signals.T, support)), engine.open(values_of(values, support))
 
 
-def residual(rows: np.ndarray, block: CodedBlock, values: np.ndarray, atoms: np.ndarray) -> np.ndarray:
-    """y − Dx of every signal of a block, in rows, where x has these values on the block's support."""
+def residual(rows: np.ndarray, block: Block, codes: np.ndarray, atoms: np.ndarray) -> np.ndarray:
+    """y − Dx for every signal y of `rows`, where the codes x have the support of the block."""
     rest = np.array(rows, order="C")
-    reduced.add_products(rest, block.indptr, block.indices, -values, atoms)
+    reduced.add_products(rest, block.indptr, block.indices, -codes, atoms)
     return rest
-
-
-def _total(function: BlockFunction, blocks: Sequence[CodedBlock], *common: Any) -> Any:
-    engine = as_engine()
-    return engine.total(BlockMap(function, (engine.open(blocks),), common))[0]
