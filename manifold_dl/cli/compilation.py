@@ -136,7 +136,7 @@ def _learning(dtype: type) -> dict[str, Run]:
     rows = np.ascontiguousarray(Y.T)
     estimator = mdl.ManifoldDictionaryLearning(n_components=12, coder=coder, max_iter=2, random_state=0)
     picture: np.ndarray = 255 * np.random.default_rng(0).random((24, 24)).astype(dtype)
-    small = {"patch_size": 4, "n_atoms": 20, "n_patches": 100, "max_iter": 2, "rng": 0}
+    small: dict[str, Any] = {"patch_size": 4, "n_atoms": 20, "n_patches": 100, "max_iter": 2, "rng": 0}
     return {
         "learning": partial(mdl.learn_dictionary, Y, 12, coder=coder, max_iter=2, rng=0),
         "presets.recover": partial(mdl.learn_dictionary, Y, 12, rng=0, **preset),

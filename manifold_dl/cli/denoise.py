@@ -61,7 +61,13 @@ def denoise(
     choice = choices.UpdateChoice(update, solver, line_searcher, mu, manifold, regularizer)
     rule = None if choice.is_default else choice.make(mu=0.05)
     sizes = {"patch_size": patch, "n_atoms": atoms, "n_patches": patches, "stride": stride}
-    settings = {"max_iter": iterations, "update": rule, "rng": seed, "threads": threads, **sizes}
+    settings: dict[str, Any] = {
+        "max_iter": iterations,
+        "update": rule,
+        "rng": seed,
+        "threads": threads,
+        **sizes,
+    }
     from manifold_dl import images
     from manifold_dl.cli import pictures
     from manifold_dl.cli.bars import Bars

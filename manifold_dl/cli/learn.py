@@ -46,7 +46,7 @@ def learn(
 
     sparse_coder = coder_named(coder, sparsity)
     rule = UpdateChoice(update, solver, line_searcher, mu, manifold, regularizer).make()
-    settings = {
+    settings: dict[str, Any] = {
         "coder": sparse_coder,
         "update": rule,
         "max_iter": iterations,

@@ -123,7 +123,12 @@ def continued_optimizers(iterations: dict[str, int]) -> dict[str, Any]:
     -------
     dict of str → pymanopt Optimizer
     """
-    limits = {"min_gradient_norm": 1e-12, "min_step_size": 0.0, "max_time": np.inf, "verbosity": 0}
+    limits: dict[str, Any] = {
+        "min_gradient_norm": 1e-12,
+        "min_step_size": 0.0,
+        "max_time": np.inf,
+        "verbosity": 0,
+    }
     golden, wolfe = GoldenSection(), WolfeSearch()
     # Pymanopt's conjugate gradients make one step less than they are allowed iterations.
     return {

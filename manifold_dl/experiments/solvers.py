@@ -66,7 +66,11 @@ def optimizers(iterations: int, threshold: float) -> dict[str, Any]:
         In the order of `LOOKS`.
     """
     # A line search without decrease returns a step of 0; min_step_size ends the run there.
-    limits = {"max_iterations": iterations, "min_gradient_norm": threshold, "min_step_size": 1e-15}
+    limits: dict[str, Any] = {
+        "max_iterations": iterations,
+        "min_gradient_norm": threshold,
+        "min_step_size": 1e-15,
+    }
     limits |= {"max_time": float("inf"), "verbosity": 0}
     one_less = limits | {"max_iterations": iterations + 1}  # Pymanopt's CG makes one step less
     rules = (

@@ -118,7 +118,13 @@ def _learning_loops(setting: Parameters, seed: int) -> dict[str, Callable[[], fl
     (m, d), sparsity = setting["shape"], setting["sparsity"]
     draws = [draw_signals(m, d, n, sparsity, seed, n) for n in setting["signals"]]
     coder, iterations = OMP(sparsity=sparsity), setting["iterations"]
-    options = {"coder": coder, "max_iter": iterations, "tol": 0.0, "replace": None, "threads": 1}
+    options: dict[str, Any] = {
+        "coder": coder,
+        "max_iter": iterations,
+        "tol": 0.0,
+        "replace": None,
+        "threads": 1,
+    }
 
     def loop(update: Any) -> None:
         for _, _, Y, start in draws:
@@ -133,7 +139,7 @@ def _denoising_loops(setting: Parameters, seed: int) -> dict[str, Callable[[], f
     _, noisy = fig4.noisy_picture(setting, seed, trial=0)
 
     def seconds(settings: dict[str, Any]) -> float:
-        options = {"stride": len(noisy), "rng": seed, "threads": 1}
+        options: dict[str, Any] = {"stride": len(noisy), "rng": seed, "threads": 1}
         return denoise(noisy, setting["sigma"], **options, **settings).seconds_learning
 
     return {method: partial(seconds, settings) for method, settings in fig4.learning(setting).items()}

@@ -128,7 +128,7 @@ def _draw_sphere(ax: Any, table: Table) -> None:
     plot_sphere_path(
         bad_set, ax, color=VERMILION, linestyle=(0, (4, 2)), linewidth=1.3, marker="none", ends=False
     )
-    star = {"marker": "*", "markersize": 17, "ends": False}
+    star: dict[str, Any] = {"marker": "*", "markersize": 17, "ends": False}
     for sign in (-1, 1):
         plot_sphere_path([sign * u1], ax, color=BLUE, **star)
         plot_sphere_path([sign * u2], ax, color=VERMILION, **star)
@@ -183,10 +183,10 @@ def _points(table: Table) -> np.ndarray:
     return np.column_stack([table[f"u{i}"] for i in range(3)])
 
 
-def _view_from(direction: np.ndarray) -> np.ndarray:
+def _view_from(direction: np.ndarray) -> tuple[float, float]:
     """Return elevation and azimuth, in degrees, of a view from that direction."""
     x, y, z = direction
-    return np.degrees([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)])
+    return float(np.degrees(np.arctan2(z, np.hypot(x, y)))), float(np.degrees(np.arctan2(y, x)))
 
 
 def claims(table: Table) -> list[Claim]:

@@ -1,35 +1,51 @@
-"""The unit sphere in matplotlib's 3-D axes: smooth, and with its far side dimmed from wherever one looks.
+"""The unit sphere in matplotlib's 3-D axes: smooth, and with its far side dimmed for every direction of view.
 
 matplotlib sorts whole artists by depth, so a path around a sphere would be either in front of it or behind.
-Here every curve is drawn twice, by two artists that keep, at the moment of drawing, the points that face the
-eye and those that do not; and the sphere is an image made for that view. Turning it with the mouse stays
-right. `plot_sphere_path` loads this module when it is called, because it loads matplotlib.
+Here every curve consists of two artists, which select, whenever they are drawn, the points on the near side
+and those on the far side; and the sphere is an image computed for that view. So rotation with the mouse
+works. `plot_sphere_path` imports this module when it is called, because it imports matplotlib.
 """
+
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps, patheffects
 from matplotlib.colors import to_rgb
 from matplotlib.image import BboxImage
 from matplotlib.transforms import Bbox
-from mpl_toolkits.mplot3d import proj3d
+from mpl_toolkits.mplot3d import Axes3D, proj3d
 from mpl_toolkits.mplot3d.art3d import Line3D
 
-MARK = "manifold_dl sphere"  # the gid by which an axes is known to have its sphere already
+MARK = "manifold_dl sphere"  # the gid of the sphere, so that it is drawn once per axes
 PAPER, LINES = "#DCE7F0", "#5B7083"
 GRID = np.linspace(-np.pi, np.pi, 121), np.linspace(-np.pi / 2, np.pi / 2, 61)  # longitudes and latitudes
 FINE = np.linspace(-np.pi, np.pi, 481), np.linspace(-np.pi / 2, np.pi / 2, 241)
 
 
-def has_sphere(ax):
+Cost = Callable[[np.ndarray], Any]
+
+
+def has_sphere(ax: Axes3D) -> bool:
+    """Return whether `draw_sphere` was called for these axes."""
     return any(artist.get_gid() == MARK for artist in ax.get_children())
 
 
-def draw_sphere(ax, cost=None, cmap=None, levels=14):
-    """A glassy sphere with meridians and parallels; or one in the colours of a cost, with its level lines.
+def draw_sphere(ax: Axes3D, cost: Cost | None = None, cmap: str | None = None, levels: int = 14) -> None:
+    """Draw a translucent sphere with meridians and parallels; or one in the colours of a cost.
 
-    `cost` takes k unit vectors, k×3, and returns k values.
+    Parameters
+    ----------
+    ax : 3-D matplotlib Axes
+        Its limits, projection and aspect are set.
+    cost : callable, optional
+        k unit vectors (k×3) → k values. Its level lines are drawn.
+    cmap : str, optional
+        The colours of the cost; "viridis" by default.
+    levels : int
+        The number of level lines.
     """
-    ax.computed_zorder = False  # what is in front is decided here
+    ax.computed_zorder = False  # the order of the artists is given here
     ax.set_proj_type("ortho")
     ax.set_axis_off()
     ax.set_box_aspect((1, 1, 1), zoom=1.55)
@@ -50,8 +66,35 @@ def draw_sphere(ax, cost=None, cmap=None, levels=14):
     )
 
 
-def draw_curve(ax, points, *, alpha=1.0, hidden=0.3, zorder=4, halo=0.0, **line):
-    """A curve, or dots, in two halves: one for each side of the sphere."""
+def draw_curve(
+    ax: Axes3D,
+    points: np.ndarray,
+    *,
+    alpha: float = 1.0,
+    hidden: float = 0.3,
+    zorder: float = 4,
+    halo: float = 0.0,
+    **line: Any,
+) -> None:
+    """Draw a curve, or dots, as two artists: one for each side of the sphere.
+
+    Parameters
+    ----------
+    ax : 3-D matplotlib Axes
+        Where it is drawn.
+    points : array (k×3)
+        Unit vectors; NaN ends a curve.
+    alpha : float
+        Opacity on the near side.
+    hidden : float
+        Opacity on the far side, relative to `alpha`; 0 draws nothing there.
+    zorder : float
+        Of the near side; the far side is half a unit below.
+    halo : float
+        Width of a white edge.
+    **line
+        Properties of the line.
+    """
     if hidden:
         ax.add_line(Half(points, False, alpha=hidden * alpha, zorder=zorder - 0.5, **line))
     front = Half(points, True, alpha=alpha, zorder=zorder, **line)
@@ -61,75 +104,97 @@ def draw_curve(ax, points, *, alpha=1.0, hidden=0.3, zorder=4, halo=0.0, **line)
     ax.add_line(front)
 
 
-def draw_graticule(ax):
-    """Meridians and parallels every 30 degrees."""
+def draw_graticule(ax: Axes3D) -> None:
+    """Draw meridians and parallels every 30 degrees."""
     turn, rise = np.linspace(-np.pi, np.pi, 181), np.linspace(-np.pi / 2, np.pi / 2, 91)
     curves = [on_sphere(turn, np.radians(latitude)) for latitude in range(-60, 61, 30)]
     curves += [on_sphere(np.radians(longitude), rise) for longitude in range(-180, 180, 30)]
     draw_curve(ax, joined(curves), color=LINES, linewidth=0.5, alpha=0.6, hidden=0.35, zorder=2)
 
 
-def draw_contours(ax, values, levels):
-    """Level lines, along which the cost stays the same."""
-    import contourpy  # matplotlib's own
+def draw_contours(ax: Axes3D, values: np.ndarray, levels: np.ndarray) -> None:
+    """Draw level lines of values on the grid `FINE`."""
+    import contourpy
 
     generator = contourpy.contour_generator(*FINE, values)
-    curves = [on_sphere(*line.T) for level in levels for line in generator.lines(level)]
+    curves = [on_sphere(*np.asarray(line).T) for level in levels for line in generator.lines(level)]
     if curves:
         draw_curve(ax, joined(curves), color="white", linewidth=0.6, alpha=0.6, hidden=0, zorder=2)
 
 
 class Sphere(BboxImage):
-    """A picture of the sphere, made anew for the direction from which one looks."""
+    """An image of the sphere, computed for the direction of view whenever it is drawn.
 
-    def __init__(self, ax, colours):
+    Parameters
+    ----------
+    ax : 3-D matplotlib Axes
+        Where it is drawn.
+    colours : array (latitudes×longitudes×3), optional
+        The colours of the surface; translucent without.
+    """
+
+    def __init__(self, ax: Axes3D, colours: np.ndarray | None) -> None:
         super().__init__(self._disc, zorder=1, origin="lower", interpolation="nearest")
-        self.colours = colours  # latitudes×longitudes×3, None for glass
+        self.colours = colours
         self.set_in_layout(False)
         self.set_clip_on(False)
 
-    def _disc(self, renderer=None):
-        """The square around the disc, in pixels."""
+    def _disc(self, renderer: Any = None) -> Bbox:
+        """Return the square around the disc, in pixels."""
         across = view(self.axes)[:2]
         corners = np.linalg.norm(across, axis=1) * [[-1, -1], [1, 1]]
         return Bbox(self.axes.transData.transform(corners + centre(self.axes)))
 
-    def draw(self, renderer):
+    def draw(self, renderer: Any) -> None:
+        """Compute the image and draw it."""
         size = int(np.clip(self._disc().width * renderer.get_image_magnification(), 2, 1500))
         x, y = np.meshgrid(*2 * [np.linspace(-1, 1, size)])
         inside = x**2 + y**2 <= 1
         height = np.sqrt(np.maximum(1 - x**2 - y**2, 0))
-        light = np.clip((-0.4 * x + 0.5 * y + 0.77 * height), 0, 1)  # it comes from the upper left
+        light = np.clip((-0.4 * x + 0.5 * y + 0.77 * height), 0, 1)  # from the upper left
         if self.colours is None:
-            # Glass: clear in the middle, denser towards the edge.
+            # Translucent: clear in the middle, less so towards the edge.
             paint = np.array(to_rgb(PAPER)) * (0.85 + 0.15 * light[..., None])
             alpha = 0.35 + 0.45 * (1 - height) ** 2
         else:
             axes = view(self.axes)
             points = np.stack([x, y, height], axis=-1) @ (axes / np.linalg.norm(axes, axis=1)[:, None])
-            paint, alpha = self._painted(points) * (0.88 + 0.12 * light[..., None]), 1.0
+            paint = self._painted(points, self.colours) * (0.88 + 0.12 * light[..., None])
+            alpha = np.ones_like(x)
         self.set_data(np.dstack([np.clip(paint, 0, 1), np.where(inside, alpha, 0.0)]))
         super().draw(renderer)
 
-    def _painted(self, points):
+    def _painted(self, points: np.ndarray, colours: np.ndarray) -> np.ndarray:
+        """Interpolate the colours at points of the sphere."""
         from scipy.ndimage import map_coordinates
 
-        rows, columns = (np.array(self.colours.shape[:2]) - 1)[:, None, None]
+        rows, columns = (np.array(colours.shape[:2]) - 1)[:, None, None]
         latitude = np.arcsin(np.clip(points[..., 2], -1, 1)) / np.pi + 0.5
         longitude = np.arctan2(points[..., 1], points[..., 0]) / (2 * np.pi) + 0.5
         where = [latitude * rows, longitude * columns]
-        channels = [map_coordinates(self.colours[..., c], where, order=1, mode="nearest") for c in range(3)]
+        channels = [map_coordinates(colours[..., c], where, order=1, mode="nearest") for c in range(3)]
         return np.stack(channels, axis=-1)
 
 
 class Half(Line3D):
-    """Those points of a curve on the sphere that face the eye (`front`), or those that do not."""
+    """The points of a curve on the near side of the sphere, or those on the far side.
 
-    def __init__(self, points, front, **line):
+    Parameters
+    ----------
+    points : array (k×3)
+        Unit vectors.
+    front : bool
+        Which side.
+    **line
+        Properties of the line.
+    """
+
+    def __init__(self, points: np.ndarray, front: bool, **line: Any) -> None:
         super().__init__(*points.T, clip_on=False, in_layout=False, **line)
         self.points, self.front = points, front
 
-    def draw(self, renderer):
+    def draw(self, renderer: Any) -> None:
+        """Select the points for the direction of view and draw them."""
         facing = self.points @ view(self.axes)[2] >= 0
         kept = np.where((facing == self.front)[:, None], self.points, np.nan)
         self.set_data_3d(*kept.T)
@@ -137,9 +202,10 @@ class Half(Line3D):
 
 
 class Outline(Line3D):
-    """The great circle at right angles to the line of sight: the edge of the disc that one sees."""
+    """The great circle orthogonal to the direction of view: the edge of the visible disc."""
 
-    def draw(self, renderer):
+    def draw(self, renderer: Any) -> None:
+        """Compute the circle for the direction of view and draw it."""
         axes = view(self.axes)
         angles = np.linspace(0, 2 * np.pi, 181)
         right, up = axes[:2] / np.linalg.norm(axes[:2], axis=1)[:, None]
@@ -147,27 +213,28 @@ class Outline(Line3D):
         super().draw(renderer)
 
 
-def view(ax):
-    """How the axes projects: the rows give right, up (as long as in the picture) and towards the eye."""
+def view(ax: Axes3D) -> np.ndarray:
+    """Return the projection as a 3×3 matrix: right, up (with their lengths in the figure) and the viewer."""
     places = np.stack(proj3d.proj_transform(*np.eye(3), ax.get_proj())[:2])
     right, up = places - centre(ax)[:, None]
     towards = np.cross(right, up)
     return np.stack([right, up, towards / np.linalg.norm(towards)])
 
 
-def centre(ax):
+def centre(ax: Axes3D) -> np.ndarray:
+    """Return the position of the sphere's centre in the projection."""
     return np.array(proj3d.proj_transform(0.0, 0.0, 0.0, ax.get_proj())[:2])
 
 
-def on_sphere(longitudes, latitudes):
-    """Unit vectors …×3."""
+def on_sphere(longitudes: Any, latitudes: Any) -> np.ndarray:
+    """Return unit vectors (…×3) at longitudes and latitudes in radians."""
     longitudes, latitudes = np.broadcast_arrays(longitudes, latitudes)
     level = np.cos(latitudes)
     return np.stack([level * np.cos(longitudes), level * np.sin(longitudes), np.sin(latitudes)], axis=-1)
 
 
-def smooth(cost):
-    """The cost on the fine grid, from its values on the coarse one: level lines have no corners then."""
+def smooth(cost: Cost) -> np.ndarray:
+    """Return the cost on the grid `FINE`, interpolated from `GRID`, so that level lines have no corners."""
     from scipy.interpolate import RectBivariateSpline
 
     points = on_sphere(*np.meshgrid(*GRID))
@@ -175,7 +242,7 @@ def smooth(cost):
     return RectBivariateSpline(GRID[1], GRID[0], values)(FINE[1], FINE[0])
 
 
-def joined(curves):
-    """One array of several curves, with a gap after each."""
+def joined(curves: Sequence[np.ndarray]) -> np.ndarray:
+    """Return several curves as one array, with a row of NaN after each."""
     gap = np.full((1, 3), np.nan)
-    return np.concatenate([part for one in curves for part in (one, gap)])
+    return np.concatenate([piece for curve in curves for piece in (curve, gap)])

@@ -1,34 +1,49 @@
-"""A line search as it happened: φ(t), every probe with its number, the bracket and the step accepted."""
+"""A recorded line search: φ(t), every probe with its number, the bracket and the accepted step."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from manifold_dl.line_search import SearchRecord
 from manifold_dl.plotting.style import GREY, INK, SKY, VERMILION, as_axes, method_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LEADER = {"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
 
 
-def plot_line_search(search, ax=None, *, phi=None, span=None, armijo=None, length=False):
-    """Draw a search along a geodesic, with its probes numbered in the order in which they were made.
+def plot_line_search(
+    search: SearchRecord,
+    ax: "Axes | None" = None,
+    *,
+    phi: Callable[[float], float] | None = None,
+    span: tuple[float, float] | None = None,
+    armijo: float | None = None,
+    length: bool = False,
+) -> "Axes":
+    """Draw a search along a geodesic, with its probes numbered in the order of evaluation.
 
-    The slope φ′(0) is a dashed line. The first interval that was known to hold a minimum is shaded. Probes
-    that would lie on top of each other share a label, such as "7, 9–12"; a second picture with a smaller
-    `span` takes them apart.
+    The slope φ′(0) is a dashed line. The first interval that brackets a minimum is shaded. Probes that are
+    too close together have one common label, such as "7, 9–12"; a smaller `span` separates them.
 
     Parameters
     ----------
     search : SearchRecord
         One of the records that `manifold_dl.line_search.trace` collects.
     ax : matplotlib Axes, optional
+        A new figure by default.
     phi : callable, optional
         t → φ(t), such as ``problem.restrict(point, direction)``. Without it a smooth curve through the
-        probes is drawn, dotted, because it is a guess.
+        probes is drawn, dotted, because it is an interpolation.
     span : (float, float), optional
-        The t to be shown; by default all that were probed.
+        The interval of t that is shown; by default all probes.
     armijo : float, optional
-        Also draw the line φ(0) + armijo · t φ′(0), below which Armijo's condition is content.
+        Also draw the line φ(0) + armijo · t φ′(0), below which Armijo's condition holds.
     length : bool
-        Draw against the length t‖d‖ of the step (an angle, on a sphere) instead of t. `span` and `phi` speak
-        of t all the same.
+        Draw against the length t‖d‖ of the step (an angle, on a sphere) instead of t. `span` and `phi` are
+        in terms of t in any case.
 
     Returns
     -------
@@ -46,14 +61,14 @@ def plot_line_search(search, ax=None, *, phi=None, span=None, armijo=None, lengt
     >>> sorted(text.get_text() for text in ax.texts)
     ['1', '2']
     """
-    if not hasattr(search, "probes"):
+    if not isinstance(search, SearchRecord):
         raise ValueError(
             f"search is a {type(search).__name__}; draw one record at a time: `with trace() as searches` "
             "collects them, and the first is searches[0]."
         )
     ax = as_axes(ax)
     unit = search.norm if length else 1.0
-    probes = np.array([(0.0, search.f0), *search.probes])  # the start is probe 0, and costs nothing
+    probes = np.array([(0.0, search.f0), *search.probes])  # probe 0 is the start, where f is given
     left, right = (0.0, 1.05 * (probes[:, 0].max() or 1.0)) if span is None else span
     if not left < right:
         raise ValueError(f"span=({left:g}, {right:g}) is empty; it goes from a smaller to a larger t.")
@@ -66,9 +81,15 @@ def plot_line_search(search, ax=None, *, phi=None, span=None, armijo=None, lengt
     ax.set_xlim((left - 0.03 * (right - left)) * unit, right * unit)
     ax.set_ylim(low - 0.08 * height, high + 0.15 * height)
 
-    guess = phi is None
-    ax.plot(t * unit, curve, ":" if guess else "-", color=INK, label="φ, a guess" if guess else "φ")
-    thin = {"color": GREY, "linewidth": 1, "zorder": 1}
+    interpolated = phi is None
+    ax.plot(
+        t * unit,
+        curve,
+        ":" if interpolated else "-",
+        color=INK,
+        label="φ, interpolated" if interpolated else "φ",
+    )
+    thin: dict[str, Any] = {"color": GREY, "linewidth": 1, "zorder": 1}
     if left <= 0 and search.slope:
         reach = min(right, 0.4 * height / abs(search.slope))
         tangent = [search.f0, search.f0 + reach * search.slope]
@@ -84,7 +105,7 @@ def plot_line_search(search, ax=None, *, phi=None, span=None, armijo=None, lengt
     _draw_probes(ax, probes, np.flatnonzero(shown), unit, method_style(search.method))
     if search.t > 0 and left <= search.t <= right:
         label = f"accepted, {'length' if length else 't'} = {search.t * unit:.3g}"
-        star = {"markersize": 12, "markeredgecolor": "white", "zorder": 3.5, "label": label}
+        star: dict[str, Any] = {"markersize": 12, "markeredgecolor": "white", "zorder": 3.5, "label": label}
         ax.axvline(search.t * unit, color=VERMILION, linewidth=0.8, zorder=1)
         ax.plot(search.t * unit, dict(search.probes).get(search.t, np.nan), "*", color=VERMILION, **star)
     ax.set_xlabel("length of the step" if length else "t")
@@ -93,11 +114,14 @@ def plot_line_search(search, ax=None, *, phi=None, span=None, armijo=None, lengt
     return ax
 
 
-def _curve(probes, phi, left, right):
+def _curve(
+    probes: np.ndarray, phi: Callable[[float], float] | None, left: float, right: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return t and φ(t) for the curve, interpolated if φ is not given."""
     if phi is not None:
         t = np.linspace(max(left, 0.0), right, 401)
         return t, np.array([float(phi(s)) for s in t])
-    from scipy.interpolate import PchipInterpolator  # it adds no minimum that the probes do not show
+    from scipy.interpolate import PchipInterpolator  # monotone between the probes: no minimum is added
 
     known = probes[np.isfinite(probes[:, 1])]
     known = known[np.unique(known[:, 0], return_index=True)[1]]
@@ -107,8 +131,8 @@ def _curve(probes, phi, left, right):
     return t, PchipInterpolator(*known.T)(t)
 
 
-def _first_bracket(probes):
-    """Number of the probe after which the lowest so far had higher ones on both sides, and those two."""
+def _first_bracket(probes: np.ndarray) -> tuple[int, float, float] | None:
+    """Return the first bracket: the number of the probe that completed it, and its two ends."""
     for number in range(2, len(probes)):
         t, values = probes[: number + 1].T
         lowest = t[values.argmin()]
@@ -117,24 +141,27 @@ def _first_bracket(probes):
     return None
 
 
-def _draw_probes(ax, probes, numbers, unit, looks):
-    """Dots and their numbers, stacked where they would touch. Places are reckoned in points of print."""
+def _draw_probes(
+    ax: "Axes", probes: np.ndarray, numbers: np.ndarray, unit: float, look: dict[str, Any]
+) -> None:
+    """Draw dots and their numbers, without overlap. Positions of labels are in typographic points."""
     from matplotlib.patheffects import withStroke
 
     top = ax.get_ylim()[1]
     places = np.column_stack([probes[:, 0] * unit, np.minimum(probes[:, 1], top)])  # ∞ at the upper edge
     start, numbers = numbers[numbers == 0], numbers[numbers > 0]
     ax.plot(*places[start].T, "o", color=INK, markersize=5, zorder=3)
-    dots = looks | {"linestyle": "none", "markersize": 5.5, "markeredgecolor": "white", "zorder": 3}
+    dots = look | {"linestyle": "none", "markersize": 5.5, "markeredgecolor": "white", "zorder": 3}
     ax.plot(*places[numbers].T, **dots)
 
     points = ax.transData.transform(places) * 72 / ax.figure.dpi
     lowest = probes[:, 1].argmin()
-    size, taken = 8.0, []  # of the letters; middle and width of the labels that are set
+    size = 8.0  # of the font
+    taken: list[tuple[float, float, float]] = []  # centre and width of the labels so far
     for group in _groups(points, numbers.tolist(), 0.75 * size):
         text, first = _ranges(group), group[0]
         width = 0.62 * size * len(text)
-        # On a slope there is free paper on the side of the valley, down in the valley there is above.
+        # On a slope there is space on the side of the minimum, near the minimum above the curve.
         aside = points[lowest, 0] - points[first, 0]
         aside = np.sign(aside) * (4 + width / 2) if abs(aside) > 3 * size else 0.0
         x, y, lift = points[first, 0] + aside, points[first, 1], 1.0 if aside else 5.0
@@ -156,9 +183,9 @@ def _draw_probes(ax, probes, numbers, unit, looks):
         )
 
 
-def _groups(points, numbers, near):
-    """Lists of probes, each within `near` points of the first of its list."""
-    groups = []
+def _groups(points: np.ndarray, numbers: list[int], near: float) -> list[list[int]]:
+    """Return lists of probes, each within `near` points of the first of its list."""
+    groups: list[list[int]] = []
     for number in numbers:
         for group in groups:
             if np.abs(points[number] - points[group[0]]).max() < near:
@@ -169,9 +196,9 @@ def _groups(points, numbers, near):
     return groups
 
 
-def _ranges(numbers):
-    """[7, 9, 10, 11] → "7, 9–11"."""
-    runs = []
+def _ranges(numbers: list[int]) -> str:
+    """Return ascending numbers as text: [7, 9, 10, 11] → "7, 9–11"."""
+    runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:
             runs[-1][1] = number

@@ -1,11 +1,15 @@
-"""One look for all figures: the style file, and a fixed colour, marker and dash for every method.
+"""The style of all figures: the style file, and a fixed colour, marker and dash for every method.
 
-A reader who has learned in one figure that K-SVD is the orange diamond finds it again in all others, on paper
-too, where colours may be greys.
+K-SVD is the orange diamond in every figure; markers and dashes distinguish the methods on a grey print too.
 """
 
 import zlib
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 STYLE = str(Path(__file__).with_name("manifold_dl.mplstyle"))
 
@@ -14,10 +18,13 @@ ORANGE, SKY, BLACK, WINE = "#E69F00", "#56B4E9", "#000000", "#882255"
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, WINE)  # the cycle of the style file
 INK, GREY = "#202020", "#7A7A7A"
 
-DOTS, DASHES, DASH_DOTS, LONG, DASH_DOT_DOTS = ":", "--", "-.", (0, (8, 2)), (0, (5, 1.5, 1, 1.5, 1, 1.5))
+Dash = str | tuple[float, tuple[float, ...]]
+DOTS, DASHES, DASH_DOTS = ":", "--", "-."
+LONG: Dash = (0, (8, 2))
+DASH_DOT_DOTS: Dash = (0, (5, 1.5, 1, 1.5, 1, 1.5))
 
-# No two of these share colour and marker, and no two that appear in one figure share the marker or the dash.
-_METHODS = {
+# No two of these have the same colour and marker, and no two in one figure the same marker or dash.
+_METHODS: dict[str, tuple[str, str, Dash]] = {
     "MOD": (BLACK, "s", DOTS),
     "K-SVD": (ORANGE, "D", DASHES),
     "primitive SimCO": (SKY, "v", DASH_DOTS),
@@ -28,7 +35,7 @@ _METHODS = {
     "SimCO, trust region": (VERMILION, "*", "-"),
     "SimCO, trust region, up to 5 starts": (PURPLE, "P", (0, (2, 1))),
     "true dictionary": (GREY, "o", (0, (1, 3))),
-    # Optimizers by themselves are SimCO with these optimizers, and look the same; see _SAME.
+    # An optimizer has the style of SimCO with this optimizer; see _SAME.
     "golden section": (ORANGE, "p", DASHES),
     "Armijo": (GREEN, "<", DASH_DOTS),
     "derivative search": (BLUE, "o", "-"),
@@ -57,13 +64,13 @@ _SAME = {
     "WolfeSearch": "derivative search",
 }
 _MARKERS = "os^vDP*Xpd<>hH"
-_DASHES = ("-", DASHES, DASH_DOTS, DOTS, LONG, DASH_DOT_DOTS)
+_DASHES: tuple[Dash, ...] = ("-", DASHES, DASH_DOTS, DOTS, LONG, DASH_DOT_DOTS)
 
 
-def style():
-    """The style of all our figures, for the length of a ``with`` block.
+def style() -> AbstractContextManager[None]:
+    """Use the style of all our figures inside a ``with`` block.
 
-    For a whole session, say ``plt.style.use(manifold_dl.plotting.STYLE)``.
+    For a whole session, call ``plt.style.use(manifold_dl.plotting.STYLE)``.
 
     Returns
     -------
@@ -84,16 +91,15 @@ def style():
     return matplotlib.style.context(STYLE)
 
 
-def method_style(name):
-    """Colour, marker and dash of a method, the same in every figure.
+def method_style(name: str) -> dict[str, Any]:
+    """Return colour, marker and dash of a method, the same in every figure.
 
     Parameters
     ----------
     name : str
         "MOD", "K-SVD", "primitive SimCO", "regularized SimCO", "two-step SimCO", "SimCO, CG", "SimCO,
         L-BFGS", "SimCO, trust region", "steepest descent", "golden section", "Armijo", "derivative search",
-        ...; upper and lower case are the same. Any other name gets a look of its own that depends on nothing
-        but the name.
+        ...; upper and lower case are the same. The style of any other name depends on the name alone.
 
     Returns
     -------
@@ -121,10 +127,23 @@ _KNOWN = {name.casefold(): look for name, look in _METHODS.items()}
 _KNOWN |= {name.casefold(): _METHODS[same] for name, same in _SAME.items()}
 
 
-def as_axes(ax, projection=None):
-    """The `ax` given, or that of a new figure."""
+def as_axes(ax: "Axes | None", projection: str | None = None) -> "Axes":
+    """Return the given `ax`, or that of a new figure.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes, optional
+        Returned as it is.
+    projection : str, optional
+        Of the axes in a new figure, such as "3d".
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
 
-    return plt.subplots(subplot_kw={"projection": projection})[1]
+    new: Axes = plt.subplots(subplot_kw={"projection": projection})[1]
+    return new

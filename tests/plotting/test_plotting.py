@@ -426,12 +426,12 @@ def test_labels_do_not_lie_on_each_other():
     assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
 
 
-def test_without_phi_the_curve_is_a_guess_through_the_probes():
+def test_without_phi_the_curve_interpolates_the_probes():
     curve = plot_line_search(SEARCH).lines[0]
-    assert curve.get_linestyle() == ":" and "guess" in curve.get_label()
+    assert curve.get_linestyle() == ":" and "interpolated" in curve.get_label()
     x, y = curve.get_data()
     assert (x[0], x[-1]) == (0, 3) and (y[0], y[-1]) == (4.0, 3.0)
-    assert y.min() == pytest.approx(2.0, abs=1e-3)  # the lowest probe; nothing lower is invented
+    assert y.min() == pytest.approx(2.0, abs=1e-3)  # the lowest probe; the interpolation is not lower
 
 
 def test_searches_without_a_step_without_a_probe_and_with_an_infinite_value():
