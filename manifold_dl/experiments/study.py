@@ -72,7 +72,7 @@ class Study:
     parts: Callable[[Parameters], list[Part]]
     measure: Callable[..., Any] = field(repr=False)
     draw: Callable[..., "Figure"] = field(repr=False)
-    claims: Callable[[Table], list[Claim]] = field(repr=False, default=lambda table: [])
+    claims: Callable[[Table], list[Claim]] = field(repr=False)
     alone: bool = False
     pictures: bool = False
 
