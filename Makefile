@@ -35,15 +35,13 @@ SWAPS ?= 3000
 test-swaps: .venv/installed-test  ## 3,000 random combinations of parts, each compared with another answer (test has 300)
 	$(BIN)/python -m pytest -n auto tests/test_swaps.py --swaps $(SWAPS)
 
+LOWEST_TESTS := $(addprefix tests/, test_import.py test_metrics.py test_schedules.py test_estimator.py coders learning \
+	line_search manifolds optimizers problem regularizers updates)
 # Old packages with today's versions of their own dependencies: what those deprecate is not ours to fix.
 test-lowest: .venv-lowest/installed  ## the core with the lowest versions that pyproject.toml allows
 	$(LOWEST)/python -m pytest -n auto --dist loadfile -W ignore::DeprecationWarning $(LOWEST_TESTS)
 	$(LOWEST)/manifold-dl info
 	$(LOWEST)/manifold-dl demo --size 64 --force --out .venv-lowest/demo.png
-
-LOWEST_TESTS := tests/test_import.py tests/test_metrics.py tests/test_schedules.py tests/test_estimator.py tests/problem \
-	tests/updates/test_simco.py tests/coders/test_coders.py tests/line_search tests/regularizers \
-	tests/manifolds/test_manifolds.py tests/images tests/learning/test_learn.py tests/optimizers
 
 BASE ?= HEAD~1
 benchmarks: .venv/installed  ## CPU seconds of first calls, and times of this tree relative to BASE (a commit)
