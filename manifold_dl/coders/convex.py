@@ -86,7 +86,8 @@ class Lasso:
         def kernel(prepared, rows, signals, exponent):
             alpha = self.alpha if self.relative else _in_units(self.alpha, exponent, rows.dtype)
             begin = start(signals, exponent)
-            return kernels.lasso(prepared, rows, [alpha], self.relative, self.tol, refit, begin)
+            settings = kernels.LassoSettings(np.array([alpha]), self.relative, self.tol, refit)
+            return kernels.lasso(prepared, rows, settings, begin)
 
         return encode_blocks(Y, D, kernel, threads, unit_atoms=False)
 
@@ -134,7 +135,8 @@ class BasisPursuit:
         path = np.append(2.0 ** -np.arange(1, np.ceil(-np.log2(smallest))), smallest)
 
         def kernel(prepared, rows, signals, exponent):
-            return kernels.lasso(prepared, rows, path, True, 1e-6, min(D.shape), start(signals, exponent))
+            settings = kernels.LassoSettings(path, True, 1e-6, min(D.shape))
+            return kernels.lasso(prepared, rows, settings, start(signals, exponent))
 
         return encode_blocks(Y, D, kernel, threads, unit_atoms=False)
 
@@ -147,7 +149,9 @@ def _starting_codes(codes, Y, D):
     every = np.arange(Y.shape[1])
     if codes is None:
         nothing = np.zeros(0, np.int32), np.zeros(0, Y.dtype)
-        return lambda signals, exponent: (np.zeros(len(every[signals]) + 1, np.int64), *nothing)
+        return lambda signals, exponent: kernels.StartingCodes(
+            np.zeros(len(every[signals]) + 1, np.int64), *nothing
+        )
     support = as_support(codes, Y.shape[1], D.shape[1])
     if support.values is None:
         raise TypeError("codes holds a support without coefficients; a warm start needs codes.")
@@ -155,7 +159,7 @@ def _starting_codes(codes, Y, D):
 
     def part(signals, exponent):
         indptr, indices, places = take(support.indptr, support.indices, every[signals])
-        return indptr, indices, divide(values[places], exponent)
+        return kernels.StartingCodes(indptr, indices, divide(values[places], exponent))
 
     return part
 

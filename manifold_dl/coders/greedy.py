@@ -114,6 +114,6 @@ def _pursue(kernel, coder, signals, dictionary, threads):
     tol = -1.0 if coder.tol is None else float(coder.tol)
 
     def run(prepared, rows, _, exponent):
-        return kernel(prepared, rows, sparsity, times_square(tol, -exponent))
+        return kernel(prepared, rows, kernels.PursuitSettings(sparsity, times_square(tol, -exponent)))
 
     return encode_blocks(Y, D, run, threads)

@@ -65,7 +65,8 @@ class MatchingPursuit:
 
         def kernel(prepared, rows, _, exponent):
             allowed = times_square(tol, -exponent)
-            return kernels.matching_pursuit(prepared, rows, sparsity, allowed, self.max_iter)
+            settings = kernels.PursuitSettings(sparsity, allowed, self.max_iter)
+            return kernels.matching_pursuit(prepared, rows, settings)
 
         return encode_blocks(Y, D, kernel, threads)
 
@@ -197,6 +198,6 @@ def _iterate(kernel, coder, signals, dictionary, threads):
     require_sparsity(coder.sparsity, *D.shape)
 
     def run(prepared, rows, *_):
-        return kernel(prepared, rows, coder.sparsity, coder.max_iter)
+        return kernel(prepared, rows, kernels.PursuitSettings(coder.sparsity, max_iter=coder.max_iter))
 
     return encode_blocks(Y, D, run, threads, rescale=True)

@@ -78,7 +78,10 @@ class FOCUSS:
         ridge = max(self.ridge, 8 * np.finfo(Y.dtype).eps)  # less would be lost in rounding
 
         def kernel(prepared, rows, *_):
-            return kernels.focuss(prepared, rows, size, self.p, ridge, self.max_iter, self.negligible)
+            settings = kernels.FocussSettings(
+                size, float(self.p), float(ridge), self.max_iter, self.negligible
+            )
+            return kernels.focuss(prepared, rows, settings)
 
         # The kernel finds the supports; their codes are those of the atoms and signals as given.
         support = encode_blocks(Y, D, kernel, threads, rescale=True)

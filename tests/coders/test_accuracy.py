@@ -19,7 +19,7 @@ from manifold_dl.coders import (
     SubspacePursuit,
 )
 from manifold_dl.kernels import coding
-from manifold_dl.kernels.coding import reference
+from manifold_dl.kernels.coding import PursuitSettings, reference
 
 data = pytest.importorskip("skimage.data")
 
@@ -233,21 +233,21 @@ def test_atoms_that_nearly_coincide_give_codes_that_fit(coder, distance, dtype):
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
 @pytest.mark.parametrize(
-    ("kernel", "arguments"),
+    ("kernel", "settings"),
     [
-        ("omp", (8, -1.0)),
-        ("forward_selection", (8, -1.0)),
-        ("forward_selection", (8, TOL)),
-        ("subspace_pursuit", (5, 20)),
+        ("omp", PursuitSettings(8)),
+        ("forward_selection", PursuitSettings(8)),
+        ("forward_selection", PursuitSettings(8, TOL)),
+        ("subspace_pursuit", PursuitSettings(5, max_iter=20)),
     ],
 )
-def test_compiled_pursuits_fit_hard_patches_as_the_reference_does(kernel, arguments, dtype):
+def test_compiled_pursuits_fit_hard_patches_as_the_reference_does(kernel, settings, dtype):
     Y, D = problem(dtype)
     Y = Y[:, hardest(60)]
     atoms, rows = np.ascontiguousarray(D.T), np.ascontiguousarray(Y.T)
     residuals, supports = [], []
     for kernels in (coding, reference):
-        counts, indices, values = getattr(kernels, kernel)(kernels.prepare(atoms), rows, *arguments)
+        counts, indices, values = getattr(kernels, kernel)(kernels.prepare(atoms), rows, settings)
         used = np.arange(indices.shape[1]) < counts[:, None]
         indptr = np.concatenate([[0], np.cumsum(counts)])
         X = csc_array((values[used], indices[used], indptr), shape=(256, 60))

@@ -22,7 +22,14 @@ from manifold_dl.coders import (
 from manifold_dl.coders.blockwise import BLOCK_SIZE
 from manifold_dl.diagnostics import check_coder
 from manifold_dl.kernels import coding
-from manifold_dl.kernels.coding import reference
+from manifold_dl.kernels.coding import (
+    NO_TOLERANCE,
+    FocussSettings,
+    LassoSettings,
+    PursuitSettings,
+    StartingCodes,
+    reference,
+)
 
 
 def problem(m, d, n, sparsity, noise=0.0, seed=0, dtype=np.float64):
@@ -75,7 +82,7 @@ def test_every_coder_keeps_the_contract(coder, dtype):
 
 @pytest.mark.parametrize("coder", CODERS, ids=lambda coder: f"{type(coder).__name__}")
 def test_every_coder_keeps_the_contract_without_a_compiler(coder, monkeypatch):
-    for name in coding.__all__:
+    for name in coding.KERNELS:
         monkeypatch.setattr(coding, name, getattr(reference, name))
     check_coder(coder)
 
@@ -99,13 +106,13 @@ def test_omp_is_the_orthogonal_matching_pursuit_of_scikit_learn():
 
 
 @pytest.mark.parametrize("kernel", ["omp", "forward_selection"])
-@pytest.mark.parametrize("tol", [-1.0, 0.5])
+@pytest.mark.parametrize("tol", [NO_TOLERANCE, 0.5])
 @pytest.mark.parametrize(("m", "d"), [(12, 40), (20, 9), (7, 500)])
 def test_compiled_pursuits_equal_the_reference(kernel, tol, m, d):
     D, _, Y = problem(m, d, 50, 4, noise=0.2)
     atoms, rows = np.ascontiguousarray(D.T), np.ascontiguousarray(Y.T)
-    counts, indices, values = getattr(coding, kernel)(coding.prepare(atoms), rows, 5, tol)
-    expected = getattr(reference, kernel)(reference.prepare(atoms), rows, 5, tol)
+    counts, indices, values = getattr(coding, kernel)(coding.prepare(atoms), rows, PursuitSettings(5, tol))
+    expected = getattr(reference, kernel)(reference.prepare(atoms), rows, PursuitSettings(5, tol))
     np.testing.assert_array_equal(counts, expected[0])
     for j, k in enumerate(counts):
         np.testing.assert_array_equal(indices[j, :k], expected[1][j, :k])
@@ -229,8 +236,8 @@ def test_lasso_reaches_the_objective_of_scikit_learn():
 def test_compiled_lasso_equals_the_reference(refit, path, relative):
     D, _, Y = problem(10, 25, 20, 3, noise=0.1)
     atoms, rows = np.ascontiguousarray(D.T), np.ascontiguousarray(Y.T)
-    start = np.zeros(21, np.int64), np.zeros(0, np.int32), np.zeros(0)
-    arguments = rows, path, relative, 1e-13, refit, start
+    start = StartingCodes(np.zeros(21, np.int64), np.zeros(0, np.int32), np.zeros(0))
+    arguments = rows, LassoSettings(np.array(path), relative, 1e-13, refit), start
     counts, indices, values = coding.lasso(coding.prepare(atoms), *arguments)
     expected = reference.lasso(reference.prepare(atoms), *arguments)
     np.testing.assert_array_equal(counts, expected[0])
@@ -307,21 +314,21 @@ def test_basis_pursuit_finds_sparse_signals_exactly():
 
 
 @pytest.mark.parametrize(
-    ("kernel", "arguments"),
+    ("kernel", "settings"),
     [
-        ("matching_pursuit", (4, -1.0, 100)),
-        ("matching_pursuit", (4, 0.5, 100)),
-        ("gradient_pursuit", (4, 20)),
-        ("subspace_pursuit", (4, 20)),
-        ("iht", (4, 50)),
-        ("focuss", (6, 0.5, 1e-6, 20, 1e-4)),
+        ("matching_pursuit", PursuitSettings(4, NO_TOLERANCE, 100)),
+        ("matching_pursuit", PursuitSettings(4, 0.5, 100)),
+        ("gradient_pursuit", PursuitSettings(4, max_iter=20)),
+        ("subspace_pursuit", PursuitSettings(4, max_iter=20)),
+        ("iht", PursuitSettings(4, max_iter=50)),
+        ("focuss", FocussSettings(6, 0.5, 1e-6, 20, 1e-4)),
     ],
 )
-def test_compiled_pursuits_that_revise_equal_the_reference(kernel, arguments):
+def test_compiled_pursuits_that_revise_equal_the_reference(kernel, settings):
     D, _, Y = problem(12, 30, 60, 3, noise=0.05)
     atoms, rows = np.ascontiguousarray(D.T), np.ascontiguousarray(Y.T)
-    counts, indices, values = getattr(coding, kernel)(coding.prepare(atoms), rows, *arguments)
-    expected = getattr(reference, kernel)(reference.prepare(atoms), rows, *arguments)
+    counts, indices, values = getattr(coding, kernel)(coding.prepare(atoms), rows, settings)
+    expected = getattr(reference, kernel)(reference.prepare(atoms), rows, settings)
     np.testing.assert_array_equal(counts, expected[0])
     for j, k in enumerate(counts):
         np.testing.assert_array_equal(indices[j, :k], expected[1][j, :k])

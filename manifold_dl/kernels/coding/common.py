@@ -1,7 +1,6 @@
-"""What the sparse coding kernels share: products with the dictionary, searches, residuals.
+"""What the compiled coding kernels have in common: searches, order, norms, residuals.
 
-A signal's products with all atoms stand in a row a = Dᵀy of padded length; a support is an array of which the
-first k entries count. Nothing here allocates memory per signal.
+The code of one signal is a pair of arrays of which the first k entries count. Nothing here allocates memory.
 """
 
 from typing import NamedTuple
@@ -9,100 +8,34 @@ from typing import NamedTuple
 import numpy as np
 
 from manifold_dl.kernels.backend import compiled_in_order, compiled_reordering
-
-# Products DᵀY are formed for a few signals at a time, small enough to stay in the cache and, at 2^18
-# multiplications, small enough that OpenBLAS runs them on the calling thread: the threads are ours, one per
-# block of signals.
-ROWS = 16
-MULTIPLICATIONS = 2**18
-
-# The search for the largest entry folds an array in four, twice, so the number of atoms is padded to a
-# multiple.
-PAD = 16
+from manifold_dl.kernels.coding.dictionary import copy
 
 # Below this many units of rounding a number that should be zero is taken to be zero.
 ROUNDINGS = 64
 
 
-class Prepared(NamedTuple):
-    """A dictionary, laid out for the kernels: computed once, used for every block of signals."""
+class Code(NamedTuple):
+    """The code of one signal while it is computed: the first k entries of both count."""
 
-    atoms: np.ndarray  # d×m, an atom per row
-    tiles: np.ndarray  # tiles×m×width: the dictionary, in groups of atoms padded with zeros
-    gram: np.ndarray  # padded×padded, padded = tiles·width
-
-
-def prepare(atoms):
-    d, m = atoms.shape
-    widest = max(64, MULTIPLICATIONS // (ROWS * m))
-    n_tiles = -(-d // widest)
-    width = -(-d // (n_tiles * PAD)) * PAD
-    padded = np.zeros((n_tiles * width, m), atoms.dtype)
-    padded[:d] = atoms
-    tiles = _on_cache_lines((n_tiles, m, width), atoms.dtype)
-    tiles[:] = padded.reshape(n_tiles, width, m).transpose(0, 2, 1)
-    # Not padded @ padded.T: after a product in threads OpenBLAS keeps its own busy for some 30 ms, waiting
-    # for the next, and those are the processors our blocks are about to run on.
-    gram = np.empty((len(padded), len(padded)), atoms.dtype)
-    _multiply(padded, tiles, gram)
-    return Prepared(atoms, tiles, gram)
-
-
-def _on_cache_lines(shape, dtype):
-    """An empty array that starts on a cache line: BLAS reads small matrices in place, a tenth faster so."""
-    size = int(np.prod(shape)) * dtype.itemsize
-    memory = np.empty(size + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    return memory[start : start + size].view(dtype).reshape(shape)
-
-
-def empty_codes(signals, sparsity):
-    n = len(signals)
-    return (
-        np.empty(n, np.int32),
-        np.empty((n, sparsity), np.int32),
-        np.empty((n, sparsity), signals.dtype),
-    )
+    support: np.ndarray  # which atoms
+    x: np.ndarray  # their coefficients
 
 
 @compiled_in_order
-def _multiply(rows, tiles, out):
-    product = np.empty((ROWS, tiles.shape[2]), out.dtype)
-    for j in range(0, len(rows), ROWS):
-        correlate(rows[j : j + ROWS], tiles, product, out[j : j + ROWS])
-
-
-@compiled_in_order
-def correlate(signals, tiles, product, correlations):
-    """The products of a few signals with every atom."""
-    n, width = len(signals), tiles.shape[2]
-    for t in range(len(tiles)):
-        np.dot(signals, tiles[t], product[:n])
-        for j in range(n):
-            copy(product[j], correlations[j, t * width : (t + 1) * width])
-
-
-@compiled_in_order
-def copy(source, target):
-    """target[:] = source, which compiles in a fraction of the time."""
-    for i in range(len(source)):
-        target[i] = source[i]
-
-
-@compiled_in_order
-def argmax_abs(a, quarter, sixteenth):
+def argmax_abs(a: np.ndarray, quarter: np.ndarray, sixteenth: np.ndarray) -> int:
     """Index of the entry largest in magnitude, by two foldings that compile to vector instructions."""
-    fold(a, quarter)
-    fold(quarter, sixteenth)
+    _fold(a, quarter)
+    _fold(quarter, sixteenth)
     p, largest = 0, sixteenth[0]
     for i in range(1, len(sixteenth)):
         p = i if sixteenth[i] > largest else p
         largest = sixteenth[i] if sixteenth[i] > largest else largest
-    return unfold(a, unfold(quarter, p, len(sixteenth), largest), len(quarter), largest)
+    return _unfold(a, _unfold(quarter, p, len(sixteenth), largest), len(quarter), largest)
 
 
 @compiled_in_order
-def fold(a, quarter):
+def _fold(a: np.ndarray, quarter: np.ndarray) -> None:
+    """The largest magnitude of entries i, i + q, i + 2q and i + 3q, for every i < q."""
     q = len(quarter)
     first, second, third, fourth = a[:q], a[q : 2 * q], a[2 * q : 3 * q], a[3 * q : 4 * q]
     for i in range(q):
@@ -112,7 +45,7 @@ def fold(a, quarter):
 
 
 @compiled_in_order
-def unfold(a, p, q, largest):
+def _unfold(a: np.ndarray, p: int, q: int, largest: float) -> int:
     """Which of the four entries folded onto p was the largest. No branch: it could not be predicted."""
     found = p
     for i in range(1, 4):
@@ -121,12 +54,38 @@ def unfold(a, p, q, largest):
 
 
 @compiled_in_order
-def contains(support, k, p):
+def contains(support: np.ndarray, k: int, p: int) -> bool:
+    """Whether atom p is in the support."""
     return p in support[:k]
 
 
 @compiled_in_order
-def sort_by_index(support, x, k):
+def position(support: np.ndarray, k: int, p: int) -> int:
+    """Where atom p stands in the support, k if it does not."""
+    for l in range(k):
+        if support[l] == p:
+            return l
+    return k
+
+
+@compiled_in_order
+def take_largest(
+    h: np.ndarray, support: np.ndarray, k: int, end: int, quarter: np.ndarray, sixteenth: np.ndarray
+) -> int:
+    """Append the atoms of the largest entries of h, up to `end`, setting those entries to zero."""
+    while k < min(end, len(support)):
+        p = argmax_abs(h, quarter, sixteenth)
+        if h[p] == 0:
+            break
+        support[k] = p
+        h[p] = 0
+        k += 1
+    return k
+
+
+@compiled_in_order
+def sort_by_index(support: np.ndarray, x: np.ndarray, k: int) -> None:
+    """Bring the atoms into increasing order."""
     for i in range(1, k):
         p, v, l = support[i], x[i], i - 1
         while l >= 0 and support[l] > p:
@@ -136,31 +95,31 @@ def sort_by_index(support, x, k):
 
 
 @compiled_in_order
-def keep_largest(active, x, k, size):
-    """Move the `size` coefficients largest in magnitude to the front."""
+def keep_largest(support: np.ndarray, x: np.ndarray, k: int, size: int) -> int:
+    """Move the `size` coefficients largest in magnitude to the front; returns how many are kept."""
     for i in range(min(size, k)):
         best = i
         for l in range(i + 1, k):
             if abs(x[l]) > abs(x[best]):
                 best = l
-        active[i], active[best] = active[best], active[i]
+        support[i], support[best] = support[best], support[i]
         x[i], x[best] = x[best], x[i]
     return min(size, k)
 
 
 @compiled_in_order
-def residual_budget(signal, tol):
+def residual_budget(y: np.ndarray, tol: float) -> tuple[float, float, float]:
     """The norm of a signal, and the squared residual allowed and left, as fractions of its square."""
     if tol < 0:
         return 1.0, -1.0, 1.0
-    norm = euclidean_norm(signal)
+    norm = euclidean_norm(y)
     if norm <= np.sqrt(tol):  # a signal of zeros too
         return norm, 0.0, 0.0
     return norm, (np.sqrt(tol) / norm) ** 2, 1.0
 
 
 @compiled_in_order
-def euclidean_norm(y):
+def euclidean_norm(y: np.ndarray) -> float:
     """The norm, with the largest entry brought to 1 so that no square under- or overflows."""
     largest = 0.0
     for i in range(len(y)):
@@ -174,16 +133,17 @@ def euclidean_norm(y):
 
 
 @compiled_in_order
-def relative_error(signal, norm, atoms, support, x, k, residual):
-    """‖y − Dx‖²/‖y‖² from the residual itself: 1 − Σz² has lost every digit once the fit is nearly exact."""
-    subtract_fit(signal, atoms, support, x, k, residual)
-    return (euclidean_norm(residual) / norm) ** 2
+def residual_norm(atoms: np.ndarray, y: np.ndarray, code: Code, k: int, residual: np.ndarray) -> float:
+    """‖y − Dx‖ from the residual itself: 1 − Σz² has lost every digit once the fit is nearly exact."""
+    subtract_fit(atoms, y, code, k, residual)
+    return euclidean_norm(residual)
 
 
 @compiled_in_order
-def subtract_fit(signal, atoms, support, x, k, residual):
+def subtract_fit(atoms: np.ndarray, y: np.ndarray, code: Code, k: int, residual: np.ndarray) -> None:
     """residual = y − Dx."""
-    copy(signal, residual)
+    support, x = code
+    copy(y, residual)
     for l in range(k):
         atom = atoms[support[l]]
         for i in range(len(residual)):
@@ -191,22 +151,25 @@ def subtract_fit(signal, atoms, support, x, k, residual):
 
 
 @compiled_reordering
-def residual_correlations(a, gram, active, x, k, h):
-    """h = a − G_A x_A: the products of all atoms with the residual, four rows of G at a time."""
+def residual_correlations(
+    gram: np.ndarray, a: np.ndarray, support: np.ndarray, x: np.ndarray, k: int, h: np.ndarray
+) -> None:
+    """h = a − G_I x_I: the products of all atoms with the residual, four rows of G at a time."""
     copy(a, h)
     for l in range(0, k - 3, 4):
-        g0, g1, g2, g3 = gram[active[l]], gram[active[l + 1]], gram[active[l + 2]], gram[active[l + 3]]
+        g0, g1, g2, g3 = gram[support[l]], gram[support[l + 1]], gram[support[l + 2]], gram[support[l + 3]]
         x0, x1, x2, x3 = x[l], x[l + 1], x[l + 2], x[l + 3]
         for i in range(len(h)):
             h[i] -= x0 * g0[i] + x1 * g1[i] + x2 * g2[i] + x3 * g3[i]
     for l in range(k - k % 4, k):
-        g0, x0 = gram[active[l]], x[l]
+        g0, x0 = gram[support[l]], x[l]
         for i in range(len(h)):
             h[i] -= x0 * g0[i]
 
 
 @compiled_reordering
-def product(a, b):
+def product(a: np.ndarray, b: np.ndarray) -> float:
+    """⟨a, b⟩."""
     total = a.dtype.type(0)
     for i in range(len(a)):
         total += a[i] * b[i]

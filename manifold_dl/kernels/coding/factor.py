@@ -18,7 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from manifold_dl.kernels.backend import compiled_in_order, compiled_reordering
-from manifold_dl.kernels.coding.common import ROUNDINGS, product, subtract_fit
+from manifold_dl.kernels.coding.common import ROUNDINGS, Code, product, subtract_fit
+from manifold_dl.kernels.coding.interface import PreparedDictionary
+from manifold_dl.kernels.status import OK, RANK_DEFICIENT
 
 # Bounds are good enough up to this fraction of what is allowed: `are_accurate` uses their sum, too.
 CHEAP = 16
@@ -32,17 +34,18 @@ class Factor(NamedTuple):
 
     L: np.ndarray  # the first k rows count; the diagonal is inverted
     spread: np.ndarray  # spread[k]: an upper bound of ‖L⁻¹‖_F² of the first k + 1 rows, for atoms of norm 1
-    scratch: np.ndarray
+    scratch: np.ndarray  # as long as a row
 
 
 @compiled_in_order
-def empty_factor(size, gram):
+def empty_factor(size: int, gram: np.ndarray) -> Factor:
+    """Memory for supports of at most `size` atoms."""
     return Factor(np.empty((size, size), gram.dtype), np.empty(size, gram.dtype), np.empty(size, gram.dtype))
 
 
 @compiled_reordering
-def append_row(gram, factor, support, k, p, eps):
-    """Row k of the factor when atom p joins; False where p depends on the k atoms before it."""
+def append_row(gram: np.ndarray, factor: Factor, support: np.ndarray, k: int, p: int, eps: float) -> int:
+    """Row k of the factor when atom p joins; RANK_DEFICIENT where p depends on the k atoms before it."""
     L, spread, c = factor
     row = L[k]
     w = gram[p, p]
@@ -56,16 +59,16 @@ def append_row(gram, factor, support, k, p, eps):
     before = spread[k - 1] if k > 0 else w * 0
     inverse = inverse_row_bound(w, gram[p, p], before)
     if inverse > 1 / (CHEAP * ROUNDINGS * eps):
-        inverse = inverse_row(gram, L, support, k, w, gram[p, p], c)
+        inverse = inverse_row(gram, L, support, k, gram[p, p], w, c)
     if not inverse <= 1 / (ROUNDINGS * eps):
-        return False
+        return RANK_DEFICIENT
     row[k] = 1 / np.sqrt(w)
     spread[k] = before + inverse
-    return True
+    return OK
 
 
 @compiled_in_order
-def inverse_row_bound(w, square, spread):
+def inverse_row_bound(w: float, square: float, spread: float) -> float:
     """An upper bound of `inverse_row` that costs nothing.
 
     ‖c‖² is at most `spread`, which bounds ‖L⁻¹‖_F² of the rows before, times the squared norm of row k of L.
@@ -74,7 +77,9 @@ def inverse_row_bound(w, square, spread):
 
 
 @compiled_reordering
-def inverse_row(gram, L, support, k, w, square, c):
+def inverse_row(
+    gram: np.ndarray, L: np.ndarray, support: np.ndarray, k: int, square: float, w: float, c: np.ndarray
+) -> float:
     """(‖d_p‖² + Σ_l c_l²‖d_l‖²)/w, the squared norm of row k of L⁻¹ for atoms of norm 1."""
     if not w > 0:
         return np.inf
@@ -87,7 +92,7 @@ def inverse_row(gram, L, support, k, w, square, c):
 
 
 @compiled_reordering
-def solve_transposed(L, b, k):
+def solve_transposed(L: np.ndarray, b: np.ndarray, k: int) -> None:
     """Lᵀx = b, in place."""
     for l in range(k - 1, -1, -1):
         row = L[l]
@@ -98,7 +103,7 @@ def solve_transposed(L, b, k):
 
 
 @compiled_reordering
-def solve(L, b, k):
+def solve(L: np.ndarray, b: np.ndarray, k: int) -> None:
     """L Lᵀx = b, in place."""
     for l in range(k):
         row, t = L[l], b[l]
@@ -109,11 +114,17 @@ def solve(L, b, k):
 
 
 @compiled_reordering
-def least_squares(a, gram, factor, signal, atoms, support, x, k, eps, residual):
-    """Least-squares coefficients on a support, without the atoms that depend on those before them."""
+def least_squares(
+    dictionary: PreparedDictionary, y: np.ndarray, a: np.ndarray, code: Code, k: int, factor: Factor
+) -> int:
+    """Least-squares coefficients of y on a support, without the atoms that depend on those before them.
+
+    a = Dᵀy. Returns the number of atoms that remain.
+    """
+    support, x = code
     kept, scale, largest = 0, x.dtype.type(0), x.dtype.type(0)
     for l in range(k):
-        if append_row(gram, factor, support, kept, support[l], eps):
+        if append_row(dictionary.gram, factor, support, kept, support[l], dictionary.eps) == OK:
             support[kept] = support[l]
             x[kept] = a[support[l]]
             scale = max(scale, abs(x[kept]))
@@ -121,13 +132,13 @@ def least_squares(a, gram, factor, signal, atoms, support, x, k, eps, residual):
     solve(factor.L, x, kept)
     for l in range(kept):
         largest = max(largest, abs(x[l]))
-    if kept > 0 and not are_accurate(largest / scale, factor.spread[kept - 1], eps):
-        refine(factor.L, signal, atoms, support, x, kept, residual, factor.scratch)
+    if kept > 0 and not are_accurate(largest / scale, factor.spread[kept - 1], dictionary.eps):
+        refine(dictionary.atoms, y, code, kept, factor)
     return kept
 
 
 @compiled_in_order
-def are_accurate(growth, spread, eps):
+def are_accurate(growth: float, spread: float, eps: float) -> bool:
     """Whether coefficients from the normal equations alone leave the least residual, to rounding.
 
     Its square is too large by up to about eps²·‖L⁻¹‖²·‖x‖². A fraction of eps times the squared coefficients
@@ -137,12 +148,14 @@ def are_accurate(growth, spread, eps):
 
 
 @compiled_reordering
-def refine(L, signal, atoms, support, x, k, residual, correction):
+def refine(atoms: np.ndarray, y: np.ndarray, code: Code, k: int, factor: Factor) -> None:
     """Correct coefficients of the normal equations from the residual itself."""
+    support, x = code
+    residual, correction = np.empty_like(y), factor.scratch
     for _ in range(REFINEMENTS):
-        subtract_fit(signal, atoms, support, x, k, residual)
+        subtract_fit(atoms, y, code, k, residual)
         for l in range(k):
             correction[l] = product(atoms[support[l]], residual)
-        solve(L, correction, k)
+        solve(factor.L, correction, k)
         for l in range(k):
             x[l] += correction[l]

@@ -4,86 +4,119 @@ With W = diag(|x_i|^(1 − p/2)) the next codes are W²Dᵀz, where (DW²Dᵀ + 
 vanished are left out, so a step becomes cheaper as the code becomes sparse.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from manifold_dl.kernels.backend import compiled_reordering
-from manifold_dl.kernels.coding.common import (
-    MULTIPLICATIONS,
-    copy,
-    empty_codes,
-    keep_largest,
-    product,
-    sort_by_index,
-)
-from manifold_dl.kernels.coding.factor import append_row, empty_factor, solve
+from manifold_dl.kernels.coding.common import Code, keep_largest, product, sort_by_index
+from manifold_dl.kernels.coding.dictionary import MULTIPLICATIONS, copy
+from manifold_dl.kernels.coding.factor import Factor, append_row, empty_factor, solve
+from manifold_dl.kernels.coding.interface import Codes, FocussSettings, PreparedDictionary, empty_codes
+from manifold_dl.kernels.status import OK, RANK_DEFICIENT
+
+# Codes have converged once no entry changes by this fraction of what is negligible.
+CONVERGED = 1e-3
 
 
-def focuss(dictionary, signals, sparsity, p, ridge, max_iter, negligible):
-    """The `sparsity` largest entries of each code that exceed `negligible` times the largest.
+class Workspace(NamedTuple):
+    """Memory of one thread, used for one signal after the other."""
 
-    Codes are settled once no entry moves by a thousandth of what is negligible.
-    """
-    codes = empty_codes(signals, sparsity)
-    tolerance = 1e-3 * negligible
-    _focuss(dictionary.atoms, signals, p, ridge, max_iter, negligible, tolerance, *codes)
+    weighted: np.ndarray  # d×m: the atoms times their weights
+    system: np.ndarray  # m×m: DW²Dᵀ + εI
+    part: np.ndarray  # m×m: what some of the atoms add to it
+    factor: Factor
+    order: np.ndarray  # 0 to m − 1
+    z: np.ndarray  # m
+    weights: np.ndarray  # d
+
+
+def focuss(dictionary: PreparedDictionary, signals: np.ndarray, settings: FocussSettings) -> Codes:
+    """The `sparsity` largest entries of each code that exceed `negligible` times the largest."""
+    codes = empty_codes(signals, settings.sparsity)
+    _focuss(dictionary, signals, settings, codes)
     return codes
 
 
 @compiled_reordering
-def _focuss(atoms, signals, p, ridge, max_iter, negligible, tolerance, counts, indices, values):
-    d, m = atoms.shape
-    weighted, system = np.empty((d, m), atoms.dtype), np.empty((m, m), atoms.dtype)
-    part, factor = np.empty((m, m), atoms.dtype), empty_factor(m, system)
-    order, z = np.arange(m), np.empty(m, atoms.dtype)
-    active, x, weights = np.empty(d, np.int64), np.empty(d, atoms.dtype), np.empty(d, atoms.dtype)
+def _focuss(
+    dictionary: PreparedDictionary, signals: np.ndarray, settings: FocussSettings, codes: Codes
+) -> None:
+    d, m = dictionary.atoms.shape
+    dtype = dictionary.atoms.dtype
+    weighted, system, part = np.empty((d, m), dtype), np.empty((m, m), dtype), np.empty((m, m), dtype)
+    work = Workspace(
+        weighted, system, part, empty_factor(m, system), np.arange(m), np.empty(m, dtype), np.empty(d, dtype)
+    )
+    active = Code(np.empty(d, np.int64), np.empty(d, dtype))
     for j in range(len(signals)):
-        k = d if np.any(signals[j] != 0) else 0
-        for l in range(k):
-            active[l], x[l], weights[l] = l, 0, 1
-        for _ in range(max_iter if k > 0 else 0):
-            for l in range(k):
-                multiple(weights[l], atoms[active[l]], weighted[l])
-            gather(weighted, k, ridge, part, system)
-            independent = True
-            for l in range(m):
-                independent = independent and append_row(system, factor, order, l, l, 0.0)
-            if not independent:
-                break  # the ridge is lost in rounding: the last codes stand
-            copy(signals[j], z)
-            solve(factor.L, z, m)
-            largest, change = 0.0, 0.0
-            for l in range(k):
-                fresh = weights[l] * product(weighted[l], z)
-                change, x[l] = max(change, abs(fresh - x[l])), fresh
-                largest = max(largest, abs(fresh))
-            if not largest > 0:
-                break  # orthogonal to every atom
-            kept = 0
-            for l in range(k):
-                if abs(x[l]) > tolerance * largest:
-                    active[kept], x[kept] = active[l], x[l]
-                    weights[kept] = (abs(x[l]) / largest) ** (1 - p / 2)
-                    kept += 1
-            k = kept
-            if change <= tolerance * largest:
-                break
-        k = keep_largest(active, x, k, values.shape[1])
-        while k > 0 and not abs(x[k - 1]) > negligible * abs(x[0]):
+        k = _reweight(dictionary.atoms, signals[j], settings, active, work) if np.any(signals[j] != 0) else 0
+        k = keep_largest(active.support, active.x, k, settings.sparsity)
+        while k > 0 and not abs(active.x[k - 1]) > settings.negligible * abs(active.x[0]):
             k -= 1
+        code = Code(codes.indices[j], codes.values[j])
         for l in range(k):
-            indices[j, l], values[j, l] = active[l], x[l]
-        sort_by_index(indices[j], values[j], k)
-        counts[j] = k
+            code.support[l], code.x[l] = active.support[l], active.x[l]
+        sort_by_index(code.support, code.x, k)
+        codes.counts[j] = k
 
 
 @compiled_reordering
-def multiple(c, source, target):
+def _reweight(atoms: np.ndarray, y: np.ndarray, settings: FocussSettings, code: Code, work: Workspace) -> int:
+    """All entries of the code of one signal that did not vanish; returns their number."""
+    support, x = code
+    weighted, weights, z = work.weighted, work.weights, work.z
+    tolerance, power = CONVERGED * settings.negligible, 1 - settings.p / 2
+    k = len(atoms)
+    for l in range(k):
+        support[l], x[l], weights[l] = l, 0, 1
+    for _ in range(settings.max_iter):
+        for l in range(k):
+            _multiple(weights[l], atoms[support[l]], weighted[l])
+        if _solve_system(y, k, settings.ridge, work) == RANK_DEFICIENT:
+            break  # the ridge is lost in rounding: the last codes stand
+        largest, change = 0.0, 0.0
+        for l in range(k):
+            fresh = weights[l] * product(weighted[l], z)
+            change, x[l] = max(change, abs(fresh - x[l])), fresh
+            largest = max(largest, abs(fresh))
+        if not largest > 0:
+            break  # orthogonal to every atom
+        kept = 0
+        for l in range(k):
+            if abs(x[l]) > tolerance * largest:
+                support[kept], x[kept] = support[l], x[l]
+                weights[kept] = (abs(x[l]) / largest) ** power
+                kept += 1
+        k = kept
+        if change <= tolerance * largest:
+            break
+    return k
+
+
+@compiled_reordering
+def _solve_system(y: np.ndarray, k: int, ridge: float, work: Workspace) -> int:
+    """z with (DW²Dᵀ + εI)z = y; RANK_DEFICIENT where the matrix is singular in spite of its ridge."""
+    weighted, system, part, factor, order, z, _ = work
+    _form_system(weighted, k, ridge, part, system)
+    # The ridge makes the matrix regular: a row is dependent only if its pivot is not positive (eps = 0).
+    for l in range(len(y)):
+        if append_row(system, factor, order, l, l, 0.0) == RANK_DEFICIENT:
+            return RANK_DEFICIENT
+    copy(y, z)
+    solve(factor.L, z, len(y))
+    return OK
+
+
+@compiled_reordering
+def _multiple(c: float, source: np.ndarray, target: np.ndarray) -> None:
+    """target = c·source."""
     for i in range(len(source)):
         target[i] = c * source[i]
 
 
 @compiled_reordering
-def gather(weighted, k, ridge, part, system):
+def _form_system(weighted: np.ndarray, k: int, ridge: float, part: np.ndarray, system: np.ndarray) -> None:
     """DW²Dᵀ plus `ridge` times its mean diagonal entry, in products small enough for one thread of BLAS."""
     m = len(system)
     rows = max(16, MULTIPLICATIONS // (m * m))

@@ -11,140 +11,187 @@ Stopping at |⟨d, r⟩| ≤ λ(1 + tol) for all atoms leaves a duality gap of a
 c = 1/(1 + tol) the point c·r is feasible for the dual, and the gap is (1 − c)²‖r‖²/2 + (1 − c)λ‖x‖₁.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from manifold_dl.kernels.backend import compiled_reordering
 from manifold_dl.kernels.coding.common import (
     ROUNDINGS,
-    ROWS,
+    Code,
     argmax_abs,
     contains,
-    correlate,
     keep_largest,
     residual_correlations,
     sort_by_index,
 )
-from manifold_dl.kernels.coding.factor import append_row, empty_factor, least_squares, solve
+from manifold_dl.kernels.coding.dictionary import ROWS, correlate, empty_products
+from manifold_dl.kernels.coding.factor import Factor, append_row, empty_factor, least_squares, solve
+from manifold_dl.kernels.coding.interface import (
+    Codes,
+    LassoSettings,
+    PreparedDictionary,
+    StartingCodes,
+    empty_codes,
+)
+from manifold_dl.kernels.status import RANK_DEFICIENT
 
 
-def lasso(dictionary, signals, path, relative, tol, refit, start):
-    """Lasso codes of each row of `signals`, for the penalties of `path` in turn, each from the one before.
+class Active(NamedTuple):
+    """The active atoms of one signal: the first k entries of each count."""
 
-    With `relative` they are fractions of max |Dᵀy|, signal by signal. The last codes count; if `refit` is
-    positive, only the `refit` largest of them, solved again by least squares. `start` holds initial codes:
-    indptr, indices, values, signal by signal. Returns counts, indices and values as `coding.omp` does.
+    support: np.ndarray
+    x: np.ndarray
+    signs: np.ndarray
+
+
+class Limits(NamedTuple):
+    """The penalty of one signal, and what counts as rounding."""
+
+    penalty: float
+    allowed: float  # the largest correlation that does not violate the penalty
+    eps: float
+
+
+class Workspace(NamedTuple):
+    """Memory of one thread, used for one signal after the other."""
+
+    factor: Factor
+    quarter: np.ndarray  # for `argmax_abs`
+    sixteenth: np.ndarray
+    h: np.ndarray  # padded: the products of all atoms with the residual
+    goal: np.ndarray  # the solution for the signs at hand
+
+
+def lasso(
+    dictionary: PreparedDictionary, signals: np.ndarray, settings: LassoSettings, start: StartingCodes
+) -> Codes:
+    """Lasso codes of each row of `signals`, for the penalties of the path in turn, each from the one before.
+
+    The last codes count; with `settings.refit` only the largest of them, solved again by least squares.
     """
-    n, capacity = len(signals), min(dictionary.atoms.shape)
-    counts, indices = np.empty(n, np.int32), np.empty((n, capacity), np.int32)
-    values = np.empty((n, capacity), signals.dtype)
-    eps = np.finfo(signals.dtype).eps
-    path = np.asarray(path, signals.dtype)
-    _lasso(*dictionary, signals, path, relative, tol, refit, eps, *start, counts, indices, values)
-    return counts, indices, values
+    codes = empty_codes(signals, min(dictionary.atoms.shape))
+    settings = settings._replace(path=np.asarray(settings.path, signals.dtype))
+    _lasso(dictionary, signals, settings, start, codes)
+    return codes
 
 
 @compiled_reordering
 def _lasso(
-    atoms, tiles, gram, signals, path, relative, tol, refit, eps, start_indptr, start_indices, start_values,
-    counts, indices, values,
-):  # fmt: skip
-    n, capacity = values.shape
-    padded = len(gram)
-    correlations = np.empty((ROWS, padded), gram.dtype)
-    product = np.empty((ROWS, tiles.shape[2]), gram.dtype)
-    quarter, sixteenth = np.empty(padded // 4, gram.dtype), np.empty(padded // 16, gram.dtype)
-    factor, h = empty_factor(capacity, gram), np.empty(padded, gram.dtype)
-    residual = np.empty(atoms.shape[1], gram.dtype)
-    signs, goal = np.empty(capacity, gram.dtype), np.empty(capacity, gram.dtype)
-    for j in range(n):
+    dictionary: PreparedDictionary,
+    signals: np.ndarray,
+    settings: LassoSettings,
+    start: StartingCodes,
+    codes: Codes,
+) -> None:
+    gram, eps, capacity = dictionary.gram, dictionary.eps, codes.values.shape[1]
+    products, factor = empty_products(dictionary), empty_factor(capacity, gram)
+    correlations, _, quarter, sixteenth = products
+    h, goal = np.empty(len(gram), gram.dtype), np.empty(capacity, gram.dtype)
+    work, signs = Workspace(factor, quarter, sixteenth, h, goal), np.empty(capacity, gram.dtype)
+    for j in range(len(signals)):
         if j % ROWS == 0:
-            correlate(signals[j : j + ROWS], tiles, product, correlations)
-        a, active, x = correlations[j % ROWS], indices[j], values[j]
+            correlate(signals[j : j + ROWS], dictionary, products)
+        a, support, x = correlations[j % ROWS], codes.indices[j], codes.values[j]
+        active = Active(support, x, signs)
         k = 0
-        for i in range(start_indptr[j], start_indptr[j + 1]):
-            k = add(gram, factor, active, x, signs, k, start_indices[i], start_values[i], eps)
+        for i in range(start.indptr[j], start.indptr[j + 1]):
+            k = _add(gram, factor, active, k, start.indices[i], start.values[i], eps)
         largest = abs(a[argmax_abs(a, quarter, sixteenth)])
-        for i in range(len(path)):
-            penalty = path[i] * largest if relative else path[i]
+        for i in range(len(settings.path)):
+            penalty = settings.path[i] * largest if settings.relative else settings.path[i]
             # A correlation that is only rounding violates nothing, however small the penalty.
-            allowed = max(penalty * (1 + tol), ROUNDINGS * eps * largest)
-            limits = penalty, allowed, eps
-            k = descend(a, gram, limits, factor, active, x, signs, k, goal, h, quarter, sixteenth)
-        if refit > 0:
-            k = keep_largest(active, x, k, refit)
-            k = least_squares(a, gram, factor, signals[j], atoms, active, x, k, eps, residual)
-        sort_by_index(active, x, k)
-        counts[j] = k
+            allowed = max(penalty * (1 + settings.tol), ROUNDINGS * eps * largest)
+            k = _descend(gram, a, Limits(penalty, allowed, eps), active, k, work)
+        if settings.refit > 0:
+            k = keep_largest(support, x, k, settings.refit)
+            k = least_squares(dictionary, signals[j], a, Code(support, x), k, factor)
+        sort_by_index(support, x, k)
+        codes.counts[j] = k
 
 
 @compiled_reordering
-def descend(a, gram, limits, factor, active, x, signs, k, goal, h, quarter, sixteenth):
+def _descend(gram: np.ndarray, a: np.ndarray, limits: Limits, active: Active, k: int, work: Workspace) -> int:
     """The lasso solution for one signal, from the k active atoms given; returns how many are active."""
-    penalty, allowed, eps = limits
+    support, x, signs = active
+    factor, quarter, sixteenth, h, goal = work
     entered = -1
     for _ in range(64 + 16 * len(x)):  # the method ends by itself; rounding must not keep it going
         while k > 0:
             for l in range(k):
-                goal[l] = a[active[l]] - penalty * signs[l]
+                goal[l] = a[support[l]] - limits.penalty * signs[l]
             solve(factor.L, goal, k)
-            out, step = -1, x.dtype.type(1)
-            for l in range(k):
-                if goal[l] * signs[l] <= 0:
-                    until_zero = x[l] / (x[l] - goal[l]) if x[l] != 0 else x[l]
-                    if until_zero < step or out < 0:
-                        out, step = l, until_zero
+            out, step = _first_sign_change(active, goal, k)
             for l in range(k):
                 x[l] += step * (goal[l] - x[l]) if out >= 0 else goal[l] - x[l]
             if out < 0:
                 break
-            gone = active[out]
-            k = remove(gram, factor, active, x, signs, k, out, eps)
+            gone = support[out]
+            k = _remove(gram, factor, active, k, out, limits.eps)
             if gone == entered:
                 return k  # the atom let in moved the wrong way: what it could gain is only rounding
-        residual_correlations(a, gram, active, x, k, h)
+        residual_correlations(gram, a, support, x, k, h)
         entered = argmax_abs(h, quarter, sixteenth)
-        if abs(h[entered]) <= allowed or contains(active, k, entered):
+        if abs(h[entered]) <= limits.allowed or contains(support, k, entered):
             return k
         sign = np.sign(h[entered])
         before = k
-        k = add(gram, factor, active, x, signs, k, entered, sign, eps)
+        k = _add(gram, factor, active, k, entered, sign, limits.eps)
         if k > before:
             x[before] = 0
         else:
-            k = exchange(gram, factor, active, x, signs, k, entered, sign, goal, eps)
-            if not contains(active, k, entered):
+            k = _exchange(gram, work, active, k, entered, sign, limits.eps)
+            if not contains(support, k, entered):
                 return k
     return k
 
 
 @compiled_reordering
-def add(gram, factor, active, x, signs, k, p, value, eps):
+def _first_sign_change(active: Active, goal: np.ndarray, k: int) -> tuple[int, float]:
+    """Which coefficient meets zero first on the way to `goal`, and after which fraction; −1 for none."""
+    x, signs = active.x, active.signs
+    out, step = -1, x.dtype.type(1)
+    for l in range(k):
+        if goal[l] * signs[l] <= 0:
+            until_zero = x[l] / (x[l] - goal[l]) if x[l] != 0 else x[l]
+            if until_zero < step or out < 0:
+                out, step = l, until_zero
+    return out, step
+
+
+@compiled_reordering
+def _add(gram: np.ndarray, factor: Factor, active: Active, k: int, p: int, value: float, eps: float) -> int:
     """Append atom p, with coefficient `value`, unless it is zero or depends on the active atoms."""
-    if value == 0 or k == len(x) or not append_row(gram, factor, active, k, p, eps):
+    support, x, signs = active
+    if value == 0 or k == len(x) or append_row(gram, factor, support, k, p, eps) == RANK_DEFICIENT:
         return k
-    active[k], x[k], signs[k] = p, value, np.sign(value)
+    support[k], x[k], signs[k] = p, value, np.sign(value)
     return k + 1
 
 
 @compiled_reordering
-def remove(gram, factor, active, x, signs, k, out, eps):
+def _remove(gram: np.ndarray, factor: Factor, active: Active, k: int, out: int, eps: float) -> int:
     """Take out one atom; the rows of the Cholesky factor below it are computed again."""
     kept = out
     for l in range(out + 1, k):
-        kept = add(gram, factor, active, x, signs, kept, active[l], x[l], eps)
+        kept = _add(gram, factor, active, kept, active.support[l], active.x[l], eps)
     return kept
 
 
 @compiled_reordering
-def exchange(gram, factor, active, x, signs, k, p, sign, goal, eps):
+def _exchange(
+    gram: np.ndarray, work: Workspace, active: Active, k: int, p: int, sign: float, eps: float
+) -> int:
     """Let in an atom that depends on the active ones, d_p = Σ c_l d_l, in place of one of them.
 
     Moving x_p up and x_A by −c leaves the fit as it is and lowers ‖x‖₁, until a coefficient meets zero. Where
     it would not lower ‖x‖₁ the violation that called p was only rounding, and nothing is done.
     """
+    support, x, signs = active
+    goal = work.goal
     for l in range(k):
-        goal[l] = sign * gram[p, active[l]]
-    solve(factor.L, goal, k)
+        goal[l] = sign * gram[p, support[l]]
+    solve(work.factor.L, goal, k)
     fall = x.dtype.type(0)
     for l in range(k):
         fall += goal[l] * signs[l]
@@ -158,5 +205,5 @@ def exchange(gram, factor, active, x, signs, k, p, sign, goal, eps):
                 out, step = l, until_zero
     for l in range(k):
         x[l] -= step * goal[l]
-    k = remove(gram, factor, active, x, signs, k, out, eps)
-    return add(gram, factor, active, x, signs, k, p, sign * step, eps)
+    k = _remove(gram, work.factor, active, k, out, eps)
+    return _add(gram, work.factor, active, k, p, sign * step, eps)
