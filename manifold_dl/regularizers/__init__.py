@@ -14,19 +14,19 @@ Riemannian. In five lines::
     update = mdl.SimCO(regularizers=[2 * peaks + mdl.regularizers.Coherence(0.01)])
 
 Weights are absolute, while the objective they are added to, ‖Y − DX‖², grows with the data: give them as a
-fraction of ‖Y‖², which is what an update compares values with.
+fraction of ‖Y‖², to which an update compares them.
 
-The ridge μ on the *codes* is no regularizer in this sense: it changes the inner solve, and so belongs to the
+The ridge μ on the *codes* is no regularizer in this sense: it changes the inner solve, and so is part of the
 objective.
 """
 
 from manifold_dl.components.registry import register
-
-from .algebra import Penalty, Regularizer, Scaled, Sum, scaled
-from .atoms import Smoothness, Sparse, Tether
-from .derivatives import differentiable
-from .functions import regularizer
-from .pairs import Coherence, Decorrelation, LogBarrierCoherence, OutsideBound
+from manifold_dl.regularizers.algebra import Penalty, Scaled, Sum, scaled
+from manifold_dl.regularizers.atoms import Smoothness, Sparse, Tether
+from manifold_dl.regularizers.barrier import LogBarrierCoherence, OutsideBound
+from manifold_dl.regularizers.functions import differentiable, regularizer
+from manifold_dl.regularizers.pairs import Coherence, Decorrelation
+from manifold_dl.regularizers.protocol import Regularizer
 
 __all__ = [
     "Coherence",

@@ -1,36 +1,31 @@
-"""What a regularizer is, and how regularizers add and scale: ``2 * a + b`` is one too."""
+"""How regularizers add and scale: ``2 * a + b`` is one too, and a function of the dictionary may be a term.
 
-import math
-from dataclasses import dataclass
+`Penalty` has the operators and all regularizers of this package inherit it. `Function` makes a term of a
+function; it is here, and not in `functions.py`, because sums accept functions and functions add.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
+import numpy as np
 
-@runtime_checkable
-class Regularizer(Protocol):
-    """A smooth penalty on the dictionary.
-
-    Besides `value` a regularizer may have
-
-    - ``gradient(dictionary)``, the m×d array of partial derivatives,
-    - ``hessian(dictionary, direction)``, the m×d derivative of the gradient along an m×d direction,
-    - ``at(dictionary)``, an object with `value`, `gradient` and ``hessian(direction)`` at one dictionary,
-      where these share their work. A problem keeps it as long as the dictionary stays the same.
-
-    To leave them to autograd, write `value` with ``autograd.numpy`` in the place of ``numpy``.
-    """
-
-    def value(self, dictionary):
-        """Return the penalty of an m×d dictionary, one real number."""
-        ...
+from manifold_dl.regularizers.derivatives import EvaluatedAt, ScaledAt, SumAt, complete, evaluate
+from manifold_dl.regularizers.protocol import Regularizer, RegularizerAt
+from manifold_dl.regularizers.signatures import name_of, parameters_of, shown
+from manifold_dl.regularizers.tape import Tape
+from manifold_dl.regularizers.weights import require_weight
 
 
 class Penalty:
-    """Inherit it to let a regularizer add and scale: ``a + b``, ``2 * a``, ``sum([a, b])``.
+    """A base class with which regularizers add and scale: ``a + b``, ``2 * a``, ``sum([a, b])``.
 
     The other term of a sum may be any regularizer, subclass or not, or a function of the dictionary. Sums are
-    flat, and factors go to the terms. An object of any other class is weighted by :func:`scaled`.
+    flat, and factors apply to the terms. An object of any other class is weighted by :func:`scaled`.
 
     Examples
     --------
@@ -39,21 +34,21 @@ class Penalty:
     2 * Coherence(weight=0.1, power=8) + 2 * Sparse(weight=0.5, smoothing=0.01)
     """
 
-    __array_ufunc__ = None  # a NumPy number leaves `np.float64(2) * a` to us, and makes no array of it
+    __array_ufunc__ = None  # so that `np.float64(2) * a` calls `__rmul__` and is no array
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> "Sum":
         if not _is_regularizer(other):
             return NotImplemented
-        return Sum((*_terms(self), *_terms(_completed(other))))
+        return Sum((*_terms(self), *_terms(as_regularizer(other))))
 
-    def __radd__(self, other):
-        if isinstance(other, Real) and other == 0:  # where the built-in sum begins
+    def __radd__(self, other: Any) -> "Penalty":
+        if isinstance(other, Real) and other == 0:  # the start of the built-in sum
             return self
         if not _is_regularizer(other):
             return NotImplemented
-        return Sum((*_terms(_completed(other)), *_terms(self)))
+        return Sum((*_terms(as_regularizer(other)), *_terms(self)))
 
-    def __mul__(self, factor):
+    def __mul__(self, factor: Any) -> "Penalty":
         if not isinstance(factor, Real):
             return NotImplemented
         return _scale(factor, self)
@@ -61,17 +56,23 @@ class Penalty:
     __rmul__ = __mul__
 
 
-def scaled(weight: Real, regularizer: Any) -> Penalty:
-    """A regularizer of any class, or a function of the dictionary, times a weight of at least 0.
+def scaled(weight: float, regularizer: Any) -> Penalty:
+    """Multiply a regularizer of any class, or a function of the dictionary, by a weight of at least 0.
 
-    ``0.1 * penalty`` needs a class that knows how to multiply, as those do that inherit :class:`Penalty`.
-    This function needs nothing of the class, and what it returns adds and scales like ours.
+    ``0.1 * penalty`` needs a class that inherits :class:`Penalty`. This function works with any class, and
+    its result adds and scales.
 
     Parameters
     ----------
     weight : float
         A finite number of at least 0.
     regularizer : Regularizer, or function of the dictionary
+        The penalty to be multiplied.
+
+    Returns
+    -------
+    Penalty
+        The product.
 
     Examples
     --------
@@ -87,14 +88,21 @@ def scaled(weight: Real, regularizer: Any) -> Penalty:
     0.1 * Peaks(power=4) + Coherence(weight=0.5, power=8)
     """
     require_weight(weight)
-    regularizer = _completed(regularizer)
-    # A factor of one is kept where the class cannot add: the result must.
+    regularizer = as_regularizer(regularizer)
+    # A factor of one is kept if the class has no addition: the result must have one.
     return _scale(weight, regularizer) if isinstance(regularizer, Penalty) else Scaled(weight, regularizer)
 
 
 @dataclass(frozen=True, repr=False)
-class Scaled(Penalty):
-    """A regularizer times a number of at least 0; what ``2 * a`` makes.
+class Scaled(Penalty, EvaluatedAt):
+    """A regularizer times a number of at least 0: the result of ``2 * a``.
+
+    Parameters
+    ----------
+    factor : float
+        A finite number of at least 0.
+    regularizer : Regularizer
+        What is multiplied.
 
     Examples
     --------
@@ -106,36 +114,31 @@ class Scaled(Penalty):
     factor: float
     regularizer: Any
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_weight(self.factor, name="factor")
         if hasattr(self.factor, "item"):  # NumPy's numbers do not print as numbers
             object.__setattr__(self, "factor", self.factor.item())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.factor!r} * {self.regularizer!r}"
 
     @cached_property
-    def _complete(self):
-        from .derivatives import differentiable
+    def _complete(self) -> Any:
+        return complete(self.regularizer)
 
-        return differentiable(self.regularizer)
-
-    def value(self, dictionary):
-        return self.at(dictionary).value
-
-    def gradient(self, dictionary):
-        return self.at(dictionary).gradient
-
-    def hessian(self, dictionary, direction):
-        return self.at(dictionary).hessian(direction)
-
-    def at(self, dictionary):
-        return _ScaledAt(float(self.factor), evaluate(self._complete, dictionary))
+    def at(self, dictionary: np.ndarray) -> RegularizerAt:
+        """Return the multiple at one dictionary."""
+        return ScaledAt(float(self.factor), evaluate(self._complete, dictionary))
 
 
 @dataclass(frozen=True, repr=False)
-class Sum(Penalty):
-    """Regularizers added up; what ``a + b`` makes.
+class Sum(Penalty, EvaluatedAt):
+    """A sum of regularizers: the result of ``a + b``.
+
+    Parameters
+    ----------
+    terms : tuple of Regularizer
+        What is added.
 
     Examples
     --------
@@ -147,114 +150,147 @@ class Sum(Penalty):
     True
     """
 
-    terms: tuple
+    terms: tuple[Any, ...]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return " + ".join(map(repr, self.terms))
 
     @cached_property
-    def _complete(self):
-        from .derivatives import differentiable
+    def _complete(self) -> Any:
+        return tuple(map(complete, self.terms))
 
-        return tuple(map(differentiable, self.terms))
-
-    def value(self, dictionary):
-        return self.at(dictionary).value
-
-    def gradient(self, dictionary):
-        return self.at(dictionary).gradient
-
-    def hessian(self, dictionary, direction):
-        return self.at(dictionary).hessian(direction)
-
-    def at(self, dictionary):
-        return _SumAt([evaluate(term, dictionary) for term in self._complete])
+    def at(self, dictionary: np.ndarray) -> RegularizerAt:
+        """Return the sum at one dictionary."""
+        return SumAt([evaluate(term, dictionary) for term in self._complete])
 
 
-def evaluate(regularizer, dictionary):
-    """A complete regularizer at one dictionary: value and gradient are computed when asked for, and kept."""
-    if hasattr(regularizer, "at"):
-        return regularizer.at(dictionary)
-    return _At(regularizer, dictionary)
+@dataclass(frozen=True, repr=False, eq=False)
+class Function(Penalty, EvaluatedAt):
+    """A function of the dictionary as a regularizer: the result of :func:`regularizer`.
 
+    Parameters
+    ----------
+    function : callable
+        m×d array → one real number, written with ``autograd.numpy``.
+    parameters : dict
+        The arguments of the function besides the dictionary, by name.
+    """
 
-@dataclass
-class _At:
-    regularizer: Any
-    dictionary: Any
+    function: Callable
+    parameters: dict[str, Any] = field(default_factory=dict)
 
-    @cached_property
-    def value(self):
-        return float(self.regularizer.value(self.dictionary))
-
-    @cached_property
-    def gradient(self):
-        return self.regularizer.gradient(self.dictionary)
-
-    def hessian(self, direction):
-        return self.regularizer.hessian(self.dictionary, direction)
-
-
-@dataclass
-class _ScaledAt:
-    factor: float
-    part: Any
+    def __post_init__(self) -> None:
+        known = parameters_of(self.function)
+        unknown = [name for name in self.parameters if known is not None and name not in known]
+        if unknown:
+            allowed = f"its parameters are {', '.join(known)}" if known else "it has the dictionary alone"
+            raise TypeError(f"{name_of(self.function)} has no parameter {unknown[0]!r}: {allowed}.")
+        # As functools.wraps does, so that help, pickle and doctest find the function.
+        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+            if isinstance(getattr(self.function, name, None), str):
+                object.__setattr__(self, name, getattr(self.function, name))
 
     @property
-    def value(self):
-        # Nothing times a barrier is nothing, also where the barrier is infinite.
-        return self.factor * self.part.value if self.factor else 0.0
+    def missing(self) -> list[str]:
+        """The parameters that have neither a value nor a default."""
+        known = parameters_of(self.function) or {}
+        required = (name for name, default in known.items() if default is inspect.Parameter.empty)
+        return [name for name in required if name not in self.parameters]
 
-    @cached_property
-    def gradient(self):
-        return self.factor * self.part.gradient
+    def __repr__(self) -> str:
+        name = name_of(self.function)
+        if not self.parameters:
+            return f"regularizer({name})"
+        return f"{name}({', '.join(f'{key}={shown(value)}' for key, value in self.parameters.items())})"
 
-    def hessian(self, direction):
-        return self.factor * self.part.hessian(direction)
-
-
-@dataclass
-class _SumAt:
-    parts: list
-
-    @property
-    def value(self):
-        return float(sum(part.value for part in self.parts))
-
-    @cached_property
-    def gradient(self):
-        return sum(part.gradient for part in self.parts)
-
-    def hessian(self, direction):
-        return sum(part.hessian(direction) for part in self.parts)
-
-
-def require_weight(weight, name="weight", positive=False):
-    """Say what is wrong with a number that is no weight."""
-    real = isinstance(weight, Real) and math.isfinite(weight)
-    if not real or weight < 0 or (positive and weight == 0):
-        allowed = "a finite number above 0" if positive else "a finite number of at least 0"
-        raise ValueError(
-            f"{name}={weight!r}: the {name} of a penalty is {allowed}; "
-            "a negative one would reward what the penalty is there to prevent."
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Function):
+            return NotImplemented
+        same_names = self.parameters.keys() == other.parameters.keys()
+        return (
+            self.function == other.function
+            and same_names
+            and all(np.array_equal(value, other.parameters[name]) for name, value in self.parameters.items())
         )
 
+    def __hash__(self) -> int:
+        return hash((self.function, frozenset(self.parameters)))
 
-def _is_regularizer(other):
+    def __call__(self, *dictionary: Any, **parameters: Any) -> Any:
+        """Return the value at a dictionary; without one, the regularizer with these parameters."""
+        combined = {**self.parameters, **parameters}
+        if dictionary:
+            return self.function(*dictionary, **combined)
+        return Function(self.function, combined) if parameters else self
+
+    def __reduce__(self) -> Any:
+        # The name of a decorated function refers to this object, by which pickle can find it in a module.
+        module, name = self.__module__, getattr(self, "__name__", "")
+        named = getattr(sys.modules.get(module), name, None) if module != "__main__" else None
+        if named is self:
+            return name
+        if isinstance(named, Function) and named.function is self.function:
+            return _with_parameters, (named, self.parameters)
+        return Function, (self.function, self.parameters)
+
+    def at(self, dictionary: np.ndarray) -> Tape:
+        """Return value and derivatives at one dictionary, which share their work."""
+        function = self.function
+        if self.parameters:
+            function = lambda D: self.function(D, **self.parameters)
+        return Tape(function, name_of(self.function), dictionary)
+
+
+def as_regularizer(given: Any) -> Any:
+    """Return a regularizer as it is and a function of the dictionary as a `Function`; refuse anything else.
+
+    Parameters
+    ----------
+    given : Regularizer, or function of the dictionary
+        What a caller passed as a regularizer.
+
+    Returns
+    -------
+    Regularizer
+
+    Examples
+    --------
+    >>> as_regularizer(np.sum)
+    regularizer(sum)
+    """
+    if isinstance(given, type):
+        name = given.__name__
+        raise TypeError(f"{name} is a class; a regularizer is an instance of it, {name}(...).")
+    if not isinstance(given, Regularizer):
+        if not callable(given):
+            raise TypeError(
+                f"{given!r} has no method value(dictionary), which makes a regularizer, and is no function."
+            )
+        given = Function(given)
+    if not callable(given.value):
+        found = repr(given.value)
+        raise TypeError(f"{given!r} has value = {found}; it must be a method, value(dictionary).")
+    if isinstance(given, Function) and given.missing:
+        names = ", ".join(f"{name}=..." for name in given.missing)
+        raise TypeError(
+            f"{given!r} needs values for its parameters: pass {name_of(given.function)}({names})."
+        )
+    return given
+
+
+def _with_parameters(function: Function, parameters: dict) -> Function:
+    return function(**parameters)
+
+
+def _is_regularizer(other: Any) -> bool:
     return (isinstance(other, Regularizer) or callable(other)) and not isinstance(other, type)
 
 
-def _completed(other):
-    from .functions import as_regularizer
-
-    return as_regularizer(other)
-
-
-def _terms(regularizer):
+def _terms(regularizer: Any) -> tuple[Any, ...]:
     return regularizer.terms if isinstance(regularizer, Sum) else (regularizer,)
 
 
-def _scale(factor, regularizer):
+def _scale(factor: Any, regularizer: Any) -> Any:
     if isinstance(regularizer, Sum):
         return Sum(tuple(_scale(factor, term) for term in regularizer.terms))
     if isinstance(regularizer, Scaled):

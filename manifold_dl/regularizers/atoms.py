@@ -1,28 +1,29 @@
-"""Penalties on each atom by itself: how it looks, and how far it is from where it should be."""
+"""Penalties on each atom by itself: smooth, near to a reference, or sparse."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from operator import index
+from typing import Any
 
 import numpy as np
 
 from manifold_dl._validation import as_dictionary
-
-from .algebra import Penalty, require_weight
+from manifold_dl.regularizers.algebra import Penalty
+from manifold_dl.regularizers.weights import require_weight
 
 
 @dataclass(frozen=True)
 class Smoothness(Penalty):
-    """Smooth pictures: R(D) = weight · Σ (p − q)² over all neighbouring pixels p and q of every atom.
+    """Smooth atoms: R(D) = weight · Σ (p − q)² over all neighbouring pixels p and q of every atom.
 
-    Use it where atoms are pictures, spectra or pieces of sound, and there is too little data or too much
-    noise for their fine structure to be believed.
+    Use it where atoms are images, spectra or segments of sound, and there is too little data or too much
+    noise to estimate their fine structure.
 
     Parameters
     ----------
     weight : float
-        How much it counts, at least 0, in the units of ‖Y‖².
+        The weight of the penalty, at least 0, in the units of ‖Y‖².
     shape : tuple of int, or int
         The shape of an atom, of m entries in all, as in ``atom.reshape(shape)``: (8, 8) for patches, 64 or
         (64,) for a signal in time. Neighbours are one apart along one axis, and every axis counts.
@@ -35,7 +36,7 @@ class Smoothness(Penalty):
 
     Examples
     --------
-    One atom, the picture of an edge two pixels long:
+    One atom, the image of an edge two pixels long:
 
     >>> edge = np.array([[0.0, 1.0], [0.0, 1.0]])
     >>> Smoothness(weight=1.0, shape=(2, 2)).value(edge.reshape(4, 1))
@@ -45,9 +46,9 @@ class Smoothness(Penalty):
     """
 
     weight: float
-    shape: tuple
+    shape: tuple[int, ...]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_weight(self.weight)
         try:
             shape = tuple(map(index, np.atleast_1d(np.asarray(self.shape, dtype=object)).ravel()))
@@ -57,32 +58,32 @@ class Smoothness(Penalty):
             raise ValueError(f"shape={self.shape!r}: give the shape of an atom, such as (8, 8) or 64.")
         object.__setattr__(self, "shape", shape)
 
-    def value(self, dictionary):
+    def value(self, dictionary: np.ndarray) -> float:
         """Return the penalty, a float."""
-        pictures = self._pictures(dictionary)
-        steps = (np.diff(pictures, axis=axis) for axis in range(len(self.shape)))
+        images = self._images(dictionary)
+        steps = (np.diff(images, axis=axis) for axis in range(len(self.shape)))
         return float(self.weight) * sum(float(np.vdot(step, step)) for step in steps)
 
-    def gradient(self, dictionary):
+    def gradient(self, dictionary: np.ndarray) -> np.ndarray:
         """Return the m×d gradient 2 weight · L D."""
-        pictures = self._pictures(dictionary)
-        total = np.zeros_like(pictures)
+        images = self._images(dictionary)
+        total = np.zeros_like(images)
         for axis in range(len(self.shape)):
-            step = np.diff(pictures, axis=axis)
+            step = np.diff(images, axis=axis)
             along = np.moveaxis(total, axis, 0), np.moveaxis(step, axis, 0)
             along[0][1:] += along[1]
             along[0][:-1] -= along[1]
         return 2 * float(self.weight) * total.reshape(dictionary.shape)
 
-    def hessian(self, dictionary, direction):
+    def hessian(self, dictionary: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """Return the m×d derivative of the gradient along `direction`: R is quadratic."""
         return self.gradient(direction)
 
-    def _pictures(self, dictionary):
+    def _images(self, dictionary: np.ndarray) -> np.ndarray:
         m, d = dictionary.shape
         if prod(self.shape) != m:
             raise ValueError(
-                f"shape={self.shape} makes pictures of {prod(self.shape)} pixels, but atoms have {m} entries."
+                f"shape={self.shape} makes images of {prod(self.shape)} pixels, but atoms have {m} entries."
             )
         return dictionary.reshape(*self.shape, d)
 
@@ -97,9 +98,9 @@ class Tether(Penalty):
     Parameters
     ----------
     weight : float
-        How much it counts, at least 0, in the units of ‖Y‖².
+        The weight of the penalty, at least 0, in the units of ‖Y‖².
     reference : m×d array
-        An atom r_i for every atom d_i; only its direction matters. Kept as a copy.
+        An atom r_i for every atom d_i; only its direction matters. It is copied.
 
     Notes
     -----
@@ -123,57 +124,57 @@ class Tether(Penalty):
     weight: float
     reference: np.ndarray
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_weight(self.weight)
         reference = np.array(as_dictionary(self.reference, name="reference"))
         reference.flags.writeable = False
         object.__setattr__(self, "reference", reference)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         m, d = self.reference.shape
         return f"Tether(weight={self.weight!r}, reference=<{m}×{d} array>)"
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         if not isinstance(other, Tether):
             return NotImplemented
         return self.weight == other.weight and np.array_equal(self.reference, other.reference)
 
-    def __hash__(self):
-        # A few entries will do: equal ones hash alike, and -0.0 is 0.0 as a Python number.
+    def __hash__(self) -> int:
+        # A few entries suffice: equal references have equal hashes, and -0.0 == 0.0 as Python numbers.
         return hash((self.weight, self.reference.shape, *self.reference[:, 0].tolist()))
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {"weight": self.weight, "reference": self.reference}
 
-    def __setstate__(self, state):
-        state["reference"].flags.writeable = False  # copies and pickles of arrays forget it
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state["reference"].flags.writeable = False  # copies and pickles of arrays lose the flag
         self.__dict__.update(state)
 
     @cached_property
-    def _lines(self):
-        largest = np.abs(self.reference).max(axis=0)  # first, so that the squares neither overflow nor vanish
+    def _lines(self) -> np.ndarray:
+        largest = np.abs(self.reference).max(axis=0)  # so that the squares neither overflow nor vanish
         scaled = self.reference / largest
         return scaled / np.linalg.norm(scaled, axis=0)
 
-    def value(self, dictionary):
+    def value(self, dictionary: np.ndarray) -> float:
         """Return the penalty, a float."""
         away = self._away(dictionary)
         return float(self.weight) * float(np.vdot(away, away))
 
-    def gradient(self, dictionary):
+    def gradient(self, dictionary: np.ndarray) -> np.ndarray:
         """Return the m×d gradient, 2 weight · P_i d_i in column i."""
         return 2 * float(self.weight) * self._away(dictionary)
 
-    def hessian(self, dictionary, direction):
+    def hessian(self, dictionary: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """Return the m×d derivative of the gradient along `direction`: R is quadratic."""
         return self.gradient(direction)
 
-    def _away(self, dictionary):
+    def _away(self, dictionary: np.ndarray) -> np.ndarray:
         """P_i d_i, column by column."""
         if dictionary.shape != self.reference.shape:
             raise ValueError(
                 f"the reference has shape {self.reference.shape}, but the dictionary {dictionary.shape}: "
-                "every atom needs one to stay near to."
+                "every atom needs one."
             )
         lines = self._lines.astype(dictionary.dtype, copy=False)
         return dictionary - lines * np.einsum("md,md->d", lines, dictionary)
@@ -183,15 +184,15 @@ class Tether(Penalty):
 class Sparse(Penalty):
     """Sparse atoms by a smooth ℓ₁ norm: R(D) = weight · Σ (√(d² + ε²) − ε), over all entries d.
 
-    Use it where atoms should be local or readable: few pixels, few words, few sensors at a time.
+    Use it where atoms should be local or interpretable: few pixels, few words, few sensors at a time.
 
     Parameters
     ----------
     weight : float
-        How much it counts, at least 0, in the units of ‖Y‖².
+        The weight of the penalty, at least 0, in the units of ‖Y‖².
     smoothing : float
-        ε > 0. Entries much larger count by their size, as in ‖·‖₁, and much smaller ones by d²/2ε, so that
-        R has all its derivatives. Entries of unit atoms are about 1/√m.
+        ε > 0. Much larger entries contribute their absolute value, as in ‖·‖₁, and much smaller ones d²/2ε,
+        so that R has all its derivatives. Entries of unit atoms are about 1/√m.
 
     Notes
     -----
@@ -212,24 +213,24 @@ class Sparse(Penalty):
     weight: float
     smoothing: float = 0.01
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_weight(self.weight)
         require_weight(self.smoothing, name="smoothing", positive=True)
 
-    def value(self, dictionary):
+    def value(self, dictionary: np.ndarray) -> float:
         """Return the penalty, a float."""
         size, epsilon = self._size(dictionary), float(self.smoothing)
         # d²/(s + ε) is s − ε without the cancellation; the ratio first, so that tiny squares do not vanish.
         return float(self.weight) * float((dictionary * (dictionary / (size + epsilon))).sum())
 
-    def gradient(self, dictionary):
+    def gradient(self, dictionary: np.ndarray) -> np.ndarray:
         """Return the m×d gradient weight · D/s."""
         return float(self.weight) * (dictionary / self._size(dictionary))
 
-    def hessian(self, dictionary, direction):
+    def hessian(self, dictionary: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """Return the m×d derivative of the gradient along `direction`, weight · ε² E/s³."""
         size = self._size(dictionary)
         return float(self.weight) * ((float(self.smoothing) / size) ** 2 / size * direction)
 
-    def _size(self, dictionary):
+    def _size(self, dictionary: np.ndarray) -> np.ndarray:
         return np.hypot(dictionary, np.asarray(self.smoothing, dtype=dictionary.dtype))

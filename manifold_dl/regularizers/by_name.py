@@ -11,7 +11,19 @@ from manifold_dl.regularizers.algebra import scaled
 
 
 def regularizers(values: Any, argument: str = "regularizers") -> Any:
-    """Regularizers, of which some may be given as ``"name:weight"``.
+    """Return regularizers, of which some may be given as ``"name:weight"``.
+
+    Parameters
+    ----------
+    values : sequence
+        Regularizers, functions of the dictionary, or strings ``"name:weight"``.
+    argument : str
+        The name of the argument or command line option, for messages.
+
+    Returns
+    -------
+    tuple
+        The regularizers; what is no sequence is returned as it is, and refused elsewhere.
 
     Examples
     --------
