@@ -1,7 +1,7 @@
 """manifold_dl: dictionary learning by optimisation on manifolds, built on Pymanopt.
 
 The public names are listed in `__init__.pyi`, which editors, type checkers and this module read. Each is
-imported at its first use, so that ``manifold-dl --help`` imports no compiler. The version is defined here only.
+imported at its first use, so that ``manifold-dl --help`` imports no compiler. The version stands here.
 """
 
 import lazy_loader
