@@ -65,5 +65,5 @@ def least_squares_block(block: Block, atoms: np.ndarray, gram: np.ndarray) -> tu
     if exponents is not None:
         rows = divide(rows, exponents[:, None])
     arranged = Block(rows, block.indptr, block.indices, reduced.make_batches(block.indptr, block.indices))
-    codes = reduced.fit_codes(arranged, atoms, gram, 0.0, keep_factors=False).codes
+    codes = reduced.fit_codes(arranged, atoms, gram, 0.0, keep_factors=False).solutions.codes
     return None, codes if exponents is None else multiply(codes, np.repeat(exponents, np.diff(block.indptr)))

@@ -55,12 +55,12 @@ class Threads:
 
         States of parents that are not there yet are computed on the way. A map is run once.
         """
+        if len(maps) == 1 and _is_small(maps[0]):
+            partials = _run_block(maps, 0)
+            _release(maps)
+            return partials
         order = _in_order(maps)
         n_blocks = len(_root(maps[0]).states)
-        if n_blocks == 1:  # on one small block the seam costs next to nothing
-            partials = _run_block(order, 0)
-            _release(order)
-            return [partials[order.index(one)] for one in maps]
         for one in order:
             one.states = [None] * n_blocks
         sums = [TreeSum() for _ in maps]
@@ -90,6 +90,14 @@ def _no_function(*arguments: Any) -> tuple[None, None]:
     return None, None
 
 
+def _is_small(block_map: BlockMap) -> bool:
+    """Whether a map has one block, and can be run at once: there the seam must cost next to nothing."""
+    for parent in block_map.parents:
+        if parent.states is None or len(parent.states) != 1:
+            return False
+    return True
+
+
 def _root(block_map: BlockMap) -> BlockMap:
     """The nearest map whose states are there."""
     while block_map.states is None:
@@ -114,7 +122,7 @@ def _run_block(order: Sequence[BlockMap], block: int) -> list[Any]:
     for one in order:
         arguments = [parent.states[block] for parent in one.parents]
         partial_sum, state = one.function(*arguments, *one.common)
-        if one.states is None:  # there is one block alone
+        if one.states is None:  # there is only one block
             one.states = [state]
         else:
             one.states[block] = state

@@ -231,13 +231,16 @@ class DictionaryProblem(pymanopt.Problem):
         # Optimizers evaluate it once at every point they accept; a second time at the same point adds
         # nothing.
         if self._recorder.is_new(evaluation.key):
-            self._append(point, gradient)
+            self._append(point, self.objective.constant + evaluation.value, gradient)
         return gradient
 
-    def _append(self, point: np.ndarray, gradient: np.ndarray) -> None:
+    def _append(self, point: np.ndarray, value: float, gradient: np.ndarray) -> None:
+        """Record a point, with the value of the objective there."""
+        if self.regularization is not None:
+            value += self.regularization.value(point)
         norm, counts = float(self.manifold.norm(point, gradient)), self.counts
         evaluations = counts.value + counts.gradient + counts.hessian + counts.probe
-        self.record.append(Iterate(self._value(point), norm, self._recorder.seconds(), evaluations))
+        self.record.append(Iterate(value / self.unit, norm, self._recorder.seconds(), evaluations))
         if norm == 0:
             self.stationary_point = np.array(point)
 

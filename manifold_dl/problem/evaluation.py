@@ -66,13 +66,15 @@ class EvaluationCache:
 
     def make_room(self, key: bytes) -> None:
         """Release memory before the evaluation of a new dictionary, and what is known of it so far."""
-        self._evaluations = [one for one in self._evaluations if one.key != key][: self.size - 1]
+        kept = [one for one in self._evaluations if one.key != key][: self.size - 1]
+        if len(self._differentiated) > self.size:
+            self._differentiated &= {key, *(one.key for one in kept)}
+        self._evaluations = kept
 
     def add(self, evaluation: Evaluation) -> Evaluation:
         """Keep an evaluation as the newest; the oldest ones beyond the size are dropped."""
-        self.make_room(evaluation.key)
         self._evaluations.insert(0, evaluation)
-        self._differentiated &= {one.key for one in self._evaluations}
+        del self._evaluations[self.size :]
         return evaluation
 
     def is_first_gradient(self, key: bytes) -> bool:

@@ -14,7 +14,7 @@ import scipy.sparse
 
 from manifold_dl.engines import BlockMap, Engine
 from manifold_dl.kernels import reduced
-from manifold_dl.kernels.reduced import Block, Fit, GeodesicPoint, Products
+from manifold_dl.kernels.reduced import Block, GeodesicPoint, Products, Solutions
 from manifold_dl.problem.evaluation import Evaluation
 
 
@@ -107,23 +107,28 @@ class RidgeCodes:
 
 def fit_block(
     block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep_factors: bool
-) -> tuple[Sums, Fit]:
+) -> tuple[Sums, Solutions]:
     """Codes, value and gradient of one block."""
     fit = reduced.fit_codes(block, atoms, gram, mu, keep_factors)
-    sums = Sums(fit.value, fit.gradient, fit.energies, len(fit.rank_deficient))
-    return sums, fit._replace(gradient=None, energies=None)  # these become part of the sum
+    sums = Sums(fit.value, fit.gradient, fit.energies, len(fit.solutions.rank_deficient))
+    return sums, fit.solutions
 
 
-def codes_block(fit: Fit) -> tuple[None, np.ndarray]:
+def codes_block(solutions: Solutions) -> tuple[None, np.ndarray]:
     """The codes of one block after `fit_block`."""
-    return None, fit.codes
+    return None, solutions.codes
 
 
 def hessian_block(
-    block: Block, fit: Fit, atoms: np.ndarray, cross: np.ndarray, mu: float, direction: np.ndarray
+    block: Block,
+    solutions: Solutions,
+    atoms: np.ndarray,
+    cross: np.ndarray,
+    mu: float,
+    direction: np.ndarray,
 ) -> tuple[np.ndarray, None]:
     """The Hessian product of one block."""
-    return reduced.hessian_product(block, atoms, cross, mu, fit, direction), None
+    return reduced.hessian_product(block, atoms, cross, mu, solutions, direction), None
 
 
 def products_block(

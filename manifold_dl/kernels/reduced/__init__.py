@@ -16,6 +16,7 @@ from manifold_dl.kernels.reduced.structures import (
     GeodesicPoint,
     Products,
     Refit,
+    Solutions,
 )
 
 if NUMBA_INSTALLED:
@@ -60,6 +61,7 @@ __all__ = [
     "GeodesicPoint",
     "Products",
     "Refit",
+    "Solutions",
     "SweepData",
     "SweepState",
     "add_products",

@@ -24,7 +24,7 @@ from manifold_dl.kernels.reduced.cholesky import (
     subtract,
 )
 from manifold_dl.kernels.reduced.minimum_norm import PIVOT_RATIO, padded_inverses, take
-from manifold_dl.kernels.reduced.structures import Block, Fit
+from manifold_dl.kernels.reduced.structures import Block, Fit, Solutions
 
 NO_FACTORS = np.zeros(0)
 NO_INVERSES = np.zeros((0, 0, 0))
@@ -54,15 +54,16 @@ def fit_codes(block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep
     value, n_deficient = _fit(block.signals, block.batches, atoms, gram, float(mu), PIVOT_RATIO, out)
     factors = out.factors if keep_factors else None
     if n_deficient == 0:
-        return Fit(value, out.gradient, out.energies, out.codes, factors, NO_SIGNALS, NO_INVERSES)
+        solutions = Solutions(out.codes, factors, NO_SIGNALS, NO_INVERSES)
+        return Fit(value, out.gradient, out.energies, solutions)
     deficient = np.flatnonzero(out.rank_deficient)
     indptr, indices, places = take(block.indptr, block.indices, deficient)
     rest = reference.fit_codes(Block(block.signals[deficient], indptr, indices, None), atoms, gram, mu)
     out.gradient[:] += rest.gradient
     out.energies[:] += rest.energies
-    out.codes[places] = rest.codes
-    inverses = padded_inverses(atoms, indptr, indices, mu)
-    return Fit(value + rest.value, out.gradient, out.energies, out.codes, factors, deficient, inverses)
+    out.codes[places] = rest.solutions.codes
+    solutions = Solutions(out.codes, factors, deficient, padded_inverses(atoms, indptr, indices, mu))
+    return Fit(value + rest.value, out.gradient, out.energies, solutions)
 
 
 def evaluate_fixed(block: Block, atoms: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
@@ -85,15 +86,21 @@ class HessianArrays(NamedTuple):
 
 
 def hessian_product(
-    block: Block, atoms: np.ndarray, cross: np.ndarray, mu: float, fit: Fit, direction: np.ndarray
+    block: Block,
+    atoms: np.ndarray,
+    cross: np.ndarray,
+    mu: float,
+    solutions: Solutions,
+    direction: np.ndarray,
 ) -> np.ndarray:
     """See `reference.hessian_product`."""
     inverse_of = NO_SIGNALS
-    if len(fit.rank_deficient):
+    codes, factors, deficient, inverses = solutions
+    if len(deficient):
         inverse_of = np.full(len(block.signals), -1)
-        inverse_of[fit.rank_deficient] = np.arange(len(fit.rank_deficient))
+        inverse_of[deficient] = np.arange(len(deficient))
     product = aligned_zeros(atoms.shape, atoms.dtype)
-    known = HessianArrays(atoms, direction, cross, fit.codes, fit.factors, inverse_of, fit.inverses)
+    known = HessianArrays(atoms, direction, cross, codes, factors, inverse_of, inverses)
     _hessian_product(block.signals, block.batches, known, product)
     return product
 

@@ -60,7 +60,7 @@ def geodesic_point(
     """See `reference.geodesic_point`."""
     k = len(geodesic.angles)
     arrays = arrays or PointArrays(np.empty((k, k)), np.empty((k, k)), np.empty(k), np.empty(k))
-    value, slope = _geodesic_point(geodesic, energy, t, with_slope, is_sorted, arrays)
+    value, slope = _geodesic_point(tuple(geodesic), energy, t, with_slope, is_sorted, tuple(arrays))
     return GeodesicPoint(value, slope, geodesic, t, arrays)
 
 
@@ -155,7 +155,9 @@ def _precompute_products(signals, batches, gram_matrix, mu, codes, U, products, 
 
 
 @compiled
-def _geodesic_point(geodesic, energy, t, with_slope, is_sorted, out):
+def _geodesic_point(geodesic_tuple, energy, t, with_slope, is_sorted, out_tuple):
+    # A named tuple takes a microsecond longer to hand over than a plain one, and nothing to name again.
+    geodesic, out = Geodesic(*geodesic_tuple), PointArrays(*out_tuple)
     angles, k = geodesic.angles, len(geodesic.angles)
     cosine, sine, lag = out.cosine, out.sine, np.empty(k)
     for i in range(k):

@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manifold_dl.kernels.reduced.minimum_norm import PIVOT_RATIO, groups, padded_inverses, solve, take
-from manifold_dl.kernels.reduced.structures import Block, Fit, Geodesic, GeodesicPoint, Products, Refit
+from manifold_dl.kernels.reduced.structures import (
+    Block,
+    Fit,
+    Geodesic,
+    GeodesicPoint,
+    Products,
+    Refit,
+    Solutions,
+)
 
 # Of the mean. Atoms that are hardly used get at most a thousand times the average step.
 LEAST_ENERGY = 1e-3
@@ -44,7 +52,7 @@ def fit_codes(block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep
     sub_indptr, sub_indices, _ = take(indptr, indices, deficient)
     inverses = padded_inverses(atoms, sub_indptr, sub_indices, mu)
     energies = code_energies(indices, codes, len(atoms))
-    return Fit(float(value), gradient, energies, codes, None, deficient, inverses)
+    return Fit(float(value), gradient, energies, Solutions(codes, None, deficient, inverses))
 
 
 def evaluate_fixed(block: Block, atoms: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
@@ -97,7 +105,12 @@ def precondition(rows: np.ndarray, energy: np.ndarray) -> np.ndarray:
 
 
 def hessian_product(
-    block: Block, atoms: np.ndarray, cross: np.ndarray, mu: float, fit: Fit, direction: np.ndarray
+    block: Block,
+    atoms: np.ndarray,
+    cross: np.ndarray,
+    mu: float,
+    solutions: Solutions,
+    direction: np.ndarray,
 ) -> np.ndarray:
     """The exact Hessian product: how −2 r xᵀ changes when the atoms move along `direction` (k×m).
 
@@ -108,7 +121,7 @@ def hessian_product(
     product = np.zeros_like(atoms)
     for columns, places in groups(indptr):
         A, E = atoms[indices[places]], direction[indices[places]]
-        y, x = signals[columns], fit.codes[places]
+        y, x = signals[columns], solutions.codes[places]
         _, inverse, _ = solve(A, y, mu)
         r = y - np.einsum("cs,csm->cm", x, A)
         Ex = np.einsum("cs,csm->cm", x, E)

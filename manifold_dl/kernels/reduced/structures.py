@@ -21,16 +21,22 @@ class Block(NamedTuple):
     )
 
 
+class Solutions(NamedTuple):
+    """The small systems M x = A y of a block, solved."""
+
+    codes: np.ndarray  # nnz: x
+    factors: np.ndarray | None  # Cholesky factors of M, in the order of the batches
+    rank_deficient: np.ndarray  # the signals whose pivots fell below PIVOT_RATIO
+    inverses: np.ndarray  # their M⁺, padded with zeros to one size
+
+
 class Fit(NamedTuple):
     """What one pass over a block computes."""
 
     value: float  # Σ ‖r‖² + μ‖x‖², from the residual
     gradient: np.ndarray  # k×m: −2 r xᵀ, scattered to the atoms
     energies: np.ndarray  # k: ‖X_i‖² of every atom
-    codes: np.ndarray  # nnz: x
-    factors: np.ndarray | None  # Cholesky factors of M, in the order of the batches
-    rank_deficient: np.ndarray  # the signals whose pivots fell below PIVOT_RATIO
-    inverses: np.ndarray  # their M⁺, padded with zeros to one size
+    solutions: Solutions
 
 
 class Geodesic(NamedTuple):
