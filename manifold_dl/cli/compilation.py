@@ -114,6 +114,7 @@ def _updates(dtype: type) -> dict[str, Run]:
         "SimCO, blocks of atoms": mdl.SimCO(schedule=mdl.schedules.Blocks(5)),
         "SimCO, another manifold": mdl.SimCO(manifold=mdl.manifolds.ZeroMean),
         "SimCO, regularizer": mdl.SimCO(regularizers=[mdl.regularizers.Coherence(0.1)]),
+        "SimCO, fixed codes": mdl.SimCO(codes="fixed"),
         "K-SVD": mdl.KSVD(),
         "MOD": mdl.MOD(),
     }

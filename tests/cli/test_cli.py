@@ -20,6 +20,7 @@ from manifold_dl.cli import app, pictures
 Image = pytest.importorskip("PIL.Image")
 
 COMMAND = [sys.executable, "-W", "error", "-m", "manifold_dl"]
+COMMANDS = ["demo", "denoise", "learn", "encode", "recover", "reproduce", "warm-up", "info"]
 SMALL = ["--atoms", "64", "--patches", "2000", "--iterations", "3"]
 WITHOUT = (
     "import sys; sys.modules['PIL'] = sys.modules['skimage'] = None; from manifold_dl.cli import main; main()"
@@ -88,11 +89,11 @@ def test_help_names_every_command():
     done = run("--help", command=[sys.executable, "-m", "manifold_dl"])
     assert done.returncode == 0
     assert run().stdout == done.stdout
-    for name in ["demo", "denoise", "learn", "encode", "recover", "info"]:
+    for name in COMMANDS:
         assert re.search(rf"\b{name}\b", done.stdout)
 
 
-@pytest.mark.parametrize("name", ["demo", "denoise", "learn", "encode", "recover", "info"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name):
     done = CliRunner().invoke(app, [name, "--help"])
     assert done.exit_code == 0
