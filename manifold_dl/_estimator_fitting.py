@@ -90,7 +90,7 @@ class DictionaryFitting(NestedParameters):
         self.history_(replace(step, seconds=before + step.seconds))
         self.n_iter_ += 1
         self._remember(dictionary)
-        vars(self).pop("_explained", None)  # it was that of another dictionary
+        self.__dict__.pop("_explained", None)  # it was that of another dictionary
 
     def _begin_stream(self, signals: np.ndarray) -> np.ndarray:
         """The start of a stream whose first batch this is."""

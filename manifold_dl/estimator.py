@@ -65,14 +65,14 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     feature_names_in_ : array of str
         Only if the samples came with names.
 
+    See Also
+    --------
+    learn_dictionary : the same with signals in columns, sparse codes and more control.
+
     Notes
     -----
     The fields of the components are parameters too, at any depth: ``set_params(coder__sparsity=3,
     update__schedule__size=8)``, and likewise in `GridSearchCV`.
-
-    See Also
-    --------
-    learn_dictionary : the same with signals in columns, sparse codes and more control.
 
     Examples
     --------

@@ -11,8 +11,8 @@ Once it is installed, ``get("coders", "nearest")`` returns the class, and the co
 Capitals, hyphens and underscores in names do not matter: ``"trust-regions"`` is `TrustRegions`.
 
 Nothing of a plug-in is imported before it is used. A broken one is reported by name and left out; it never
-breaks the rest. The functions are those of `components/registry.py`; this module imports every package of
-ours that registers components, so that its lists are complete.
+breaks the rest. The functions are those of `components/registry.py`; this module imports every subpackage
+that registers components, so that its lists are complete.
 """
 
 from manifold_dl import (  # noqa: F401 - importing a package registers its components

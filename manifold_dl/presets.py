@@ -1,19 +1,21 @@
 """Settings that measured best, by purpose: keyword arguments for `learn_dictionary` and `images.denoise`.
 
-A preset is a dictionary: look at it, change an entry, pass it on.
+A preset is a Python dictionary: print it, change an entry, pass it on.
 """
+
+from typing import Any
 
 from pymanopt.optimizers import SteepestDescent
 
 from manifold_dl.coders import AnnealedLasso
 from manifold_dl.learning.replacement import ReplaceAtoms
 from manifold_dl.line_search import GoldenSection
+from manifold_dl.updates import SimCO
 from manifold_dl.updates.ridge import Sawtooth
-from manifold_dl.updates.simco import SimCO
 
 
-def recover(sparsity):
-    """To find the dictionary that signals were made of, from as few signals as possible.
+def recover(sparsity: int) -> dict[str, Any]:
+    """Find the dictionary that signals were made of, from as few signals as possible.
 
     Four rounds of ℓ₁ codes and ridge, both annealed, with atoms replaced that come close to each other;
     OMP and no ridge for the last iterations; the better of two starts. `benchmarks/recovery.py` compares
@@ -23,6 +25,11 @@ def recover(sparsity):
     ----------
     sparsity : int
         The number of atoms in a signal.
+
+    Returns
+    -------
+    dict
+        Keyword arguments for `learn_dictionary`, without `rng` and `threads`.
 
     Examples
     --------
@@ -43,14 +50,19 @@ def recover(sparsity):
     }
 
 
-def images(purpose="best"):
-    """To clean a picture: keyword arguments for `images.denoise`.
+def images(purpose: str = "best") -> dict[str, Any]:
+    """Clean a picture.
 
     Parameters
     ----------
     purpose : "best", "quick" or "paper"
         The most decibel; a fifth of the time, for half a decibel less; or the regularized SimCO of
         the paper's Section VI-C: 1,000 patches, ten iterations, one golden-section step each, μ = 0.05.
+
+    Returns
+    -------
+    dict
+        Keyword arguments for `images.denoise`.
 
     Examples
     --------

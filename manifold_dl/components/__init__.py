@@ -1,1 +1,1 @@
-"""What all swappable parts have in common: names, settings as JSON, and errors that name the part."""
+"""What all components have in common: names (`registry.py`), settings as JSON, and errors that name them."""

@@ -31,7 +31,7 @@ def component(kind: str, value: Any, argument: str, **settings: Any) -> Any:
     Raises
     ------
     ValueError
-        If there is no such component, or if its name says too little to make one.
+        If there is no such component, or if it cannot be made from its name alone.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def component(kind: str, value: Any, argument: str, **settings: Any) -> Any:
         return made(**given)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{said(argument, value)}: {error} In Python, pass an object: {made.__name__}(...)."
+            f"{as_written(argument, value)}: {error} In Python, pass an object: {made.__name__}(...)."
         ) from error
 
 
@@ -71,13 +71,13 @@ def find(kind: str, name: str, argument: str) -> Callable:
     try:
         made = registry.get(kind, name)
     except PluginError as error:
-        raise ValueError(f"{said(argument, name)}: {error}") from None
+        raise ValueError(f"{as_written(argument, name)}: {error}") from None
     if (needed := registry.what_it_needs(made)) is not None:
-        raise ValueError(f"{said(argument, name)}: {made.__name__} needs {needed}, in Python.")
+        raise ValueError(f"{as_written(argument, name)}: {made.__name__} needs {needed}, in Python.")
     return made
 
 
-def said(argument: str, value: Any) -> str:
+def as_written(argument: str, value: Any) -> str:
     """What the user has written: ``coder='omp'`` in Python, ``--coder omp`` on the command line."""
     return f"{argument} {value}" if argument.startswith("--") else f"{argument}={value!r}"
 
@@ -91,4 +91,4 @@ def _too_little(argument: str, name: str, made: Callable, missing: list[str]) ->
     called = getattr(made, "__name__", name)
     example = f"{called}({', '.join(f'{key}=...' for key in missing)})"
     needs = f"{called} needs {' and '.join(missing)}"
-    return f"{said(argument, name)}: {needs}. In Python, pass an object: {example}."
+    return f"{as_written(argument, name)}: {needs}. In Python, pass an object: {example}."

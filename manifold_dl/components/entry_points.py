@@ -13,7 +13,7 @@ GROUP = "manifold_dl"
 
 
 class PluginWarning(UserWarning):
-    """A plug-in was left out; the message says which, of which package, and why."""
+    """A plug-in was left out; the message names it, its package and the reason."""
 
 
 class PluginError(LookupError):
@@ -47,7 +47,7 @@ def load_point(point: EntryPoint, kind: str, method: str | None) -> Any:
     """
     try:
         component = point.load()
-    # Whatever happens while a module of another package is imported, SystemExit included, is its fault.
+    # Importing a module of another package may raise anything, SystemExit included.
     except (Exception, SystemExit) as error:
         raise PluginError(f"{title(point)} cannot be loaded: {type(error).__name__}: {error}.") from error
     if not has_method(component, method):

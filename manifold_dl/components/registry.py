@@ -1,9 +1,9 @@
 """Components by name: which kinds there are, and which components each of them holds.
 
-A package of ours that defines components registers them where it is imported (`register`), so this module
-imports none of them. Other packages offer theirs by entry points of the group ``manifold_dl``, which are read
-from the metadata of what is installed; nothing of a plug-in is imported before it is used. `plugins` is the
-public face of this module: it imports all packages of ours, so that the lists are complete. `by_name.py`
+A subpackage that defines components registers them when it is imported (`register`), so this module imports
+none of them. Other distributions offer theirs by entry points of the group ``manifold_dl``, which are read
+from installed metadata; nothing of a plug-in is imported before it is used. `plugins` is the public interface
+of this module: it imports all subpackages with components, so that the lists are complete. `by_name.py`
 (arguments given as names) and `settings.py` (components as JSON) look names up here.
 """
 
@@ -39,7 +39,7 @@ class Kind:
     components : dict
         What was registered, by name.
     needs : dict
-        For components about which a name says too little: what they need besides it.
+        For components that cannot be made from a name alone: what they need besides it.
     """
 
     method: str | None
@@ -113,7 +113,7 @@ def available(kind: str | None = None) -> dict[str, list[str]] | list[str]:
 
     Names of plug-ins are read from the metadata of installed packages, so none of them is imported. Left out
     are those that are made from other components or from data (`Columns`, `Subspace`, `Scaled`, `Sum`): a
-    name says too little about them. `get` finds them as well.
+    name alone does not define them. `get` finds them as well.
 
     Parameters
     ----------

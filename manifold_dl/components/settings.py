@@ -130,11 +130,12 @@ def run_settings(generator: np.random.Generator, seed: Any, **settings: Any) -> 
     """What a run was given, and the versions it ran with, as JSON.
 
     `seed` is the `rng` that the caller gave. The generator made of a number, or of nothing, can be made again
-    from its entropy; the state of a generator of the caller's is not ours to store.
+    from its entropy; the state of a generator that the caller gave is not stored.
     """
     drawn = seed is None or isinstance(seed, Integral)
+    source: Any = generator.bit_generator.seed_seq
     return {
-        "seed": int(generator.bit_generator.seed_seq.entropy) if drawn else {"text": as_text(seed)},
+        "seed": int(source.entropy) if drawn else {"text": as_text(seed)},
         **{name: describe(value) for name, value in settings.items()},
         "versions": {
             "manifold_dl": __version__,
@@ -145,10 +146,10 @@ def run_settings(generator: np.random.Generator, seed: Any, **settings: Any) -> 
 
 
 def as_text(value: Any) -> str:
-    """What a component says about itself, shortened."""
+    """The `repr` of a component, shortened."""
     try:
         text = repr(value)
-    except Exception:  # somebody else's __repr__: no reason to lose a result
+    except Exception:  # an error in a user's __repr__ must not lose a result
         text = f"<{type(value).__qualname__}>"
     return text if len(text) <= 500 else f"{text[:497]}..."
 
@@ -183,7 +184,7 @@ def _constructor_parameters(made: type) -> list[str]:
     for base in made.__mro__:
         if "__init__" not in vars(base):
             continue
-        parameters = list(inspect.signature(base.__init__).parameters.values())[1:]
+        parameters = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
         several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         names |= {p.name: None for p in parameters if p.kind not in several}
         if not any(p.kind is p.VAR_KEYWORD for p in parameters):

@@ -114,3 +114,14 @@ def column_norms(matrix: np.ndarray) -> np.ndarray:
         exponents = np.frexp(np.abs(matrix).max(axis=0))[1]
         norms = np.ldexp(np.linalg.norm(np.ldexp(matrix, -exponents), axis=0), exponents)
     return norms
+
+
+def norms_or_one(atoms: np.ndarray) -> np.ndarray:
+    """‖d_i‖ of every column, for entries of any size; exactly 1 where it is 1 up to rounding.
+
+    Columns divided by these norms keep their bits where they are unit atoms already.
+    """
+    largest = np.abs(atoms).max(axis=0)  # first, so that the squares neither overflow nor vanish
+    norms = largest * np.linalg.norm(atoms / largest, axis=0)
+    norms[np.abs(norms - 1) <= 4 * np.sqrt(len(atoms)) * np.finfo(atoms.dtype).eps] = 1
+    return norms

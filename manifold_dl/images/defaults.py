@@ -1,15 +1,16 @@
-"""What `denoise` learns with unless it is told otherwise: a cosine dictionary, and SimCO tethered to it."""
+"""The defaults of `denoise`: a start from cosines, and SimCO with a tether to it."""
 
 from typing import Any
 
 import numpy as np
 from pymanopt.optimizers import ConjugateGradient
 
+from manifold_dl.engines.units import column_norms
 from manifold_dl.images.patches import Picture
 from manifold_dl.learning.initialization import initial_dictionary
 from manifold_dl.line_search import WolfeSearch
 from manifold_dl.regularizers import Tether
-from manifold_dl.updates.simco import SimCO
+from manifold_dl.updates import SimCO
 
 TETHER, RIDGE = 6.0, 0.5  # of the default update; the measurements are in docs/denoising.md
 
@@ -30,7 +31,7 @@ def cosines(picture: Picture, n_atoms: int) -> np.ndarray:
     if picture.pixels.shape[2] == 1:
         return initial_dictionary(patch, n_atoms, "dct", rng=0)
     quarter = n_atoms // 4
-    parts = [
+    colours = [
         np.kron(np.array(colour)[:, None], initial_dictionary(patch, count, "dct", rng=0))
         for colour, count in (
             ((1, 1, 1), n_atoms - 2 * quarter),
@@ -39,8 +40,8 @@ def cosines(picture: Picture, n_atoms: int) -> np.ndarray:
         )
         if count > 0
     ]
-    atoms = np.hstack(parts)
-    return (atoms / np.linalg.norm(atoms, axis=0)).astype(picture.pixels.dtype)
+    atoms = np.hstack(colours)
+    return (atoms / column_norms(atoms)).astype(picture.pixels.dtype)
 
 
 def tethered(start: Any, noise_energy: float, n_patches: int) -> SimCO:

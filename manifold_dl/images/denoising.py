@@ -107,8 +107,8 @@ def denoise(
     rng : Generator or int, optional
         Draws the patches.
     callbacks : sequence of Callback
-        Called with every `Step` of the learning. One that has the method ``reconstructed(done, total)`` is
-        told the rows of patches after every strip of the reconstruction as well.
+        Called with every `Step` of the learning. Their method ``reconstructed(done, total)``, if they have
+        it, is called with rows of patches after every strip of the reconstruction.
     threads : int, optional
         All processors by default.
 
@@ -156,7 +156,7 @@ def denoise(
         picture.restore(multiply(clean, exponent)),
         result.dictionary,
         result.history,
-        float(multiply(np.float64(sigma), exponent)),
+        float(multiply(np.array(sigma), exponent)),
         seconds_learning=learned - begin,
         seconds_reconstruction=time.perf_counter() - learned,
     )
@@ -176,7 +176,7 @@ def _as_sigma(sigma: float | None, picture: Picture, exponent: int) -> float:
         return estimate_sigma(picture.pixels)
     if not (np.isfinite(sigma) and sigma >= 0):
         raise ValueError(f"sigma={sigma}: the noise has a finite standard deviation of at least 0.")
-    return float(divide(np.float64(sigma), exponent))
+    return float(divide(np.array(sigma, dtype=float), exponent))
 
 
 def _as_gain(gain: float | None, picture: Picture) -> float:
@@ -188,7 +188,7 @@ def _as_gain(gain: float | None, picture: Picture) -> float:
 
 
 def _as_coder(coder: Any, picture: Picture, n_atoms: int, tol: float) -> Any:
-    """The coder, told when to stop if it is given by name or not at all."""
+    """The coder; the stopping rule is set here if it is given by name or not at all."""
     sparsity = max(1, min(picture.length // 2, n_atoms))
     if coder is None:
         return ForwardSelection(sparsity=sparsity, tol=tol)

@@ -83,11 +83,11 @@ class CallbackAdapter:
         self.callback = callback
 
     def begin(self, total: int) -> None:
-        """Tell the callback that a run begins."""
+        """Call the method `begin`, if there is one."""
         self._call("begin", total)
 
     def resume(self, history: History) -> None:
-        """Tell the callback which iterations were made before."""
+        """Call the method `resume`, if there is one."""
         self._call("resume", history)
 
     def __call__(self, step: Step) -> bool:
@@ -95,11 +95,11 @@ class CallbackAdapter:
         return wants_to_stop(self.callback, step)
 
     def end(self) -> None:
-        """Tell the callback that the run has ended."""
+        """Call the method `end`, if there is one."""
         self._call("end")
 
     def reconstructed(self, done: int, total: int) -> None:
-        """Tell the callback how far a reconstruction is."""
+        """Call the method `reconstructed`, if there is one."""
         self._call("reconstructed", done, total)
 
     def _call(self, method: str, *arguments: Any) -> None:
@@ -125,7 +125,7 @@ class CallbackGroup:
 
     @contextmanager
     def at_work(self, total: int, is_resumed: bool) -> Iterator[None]:
-        """Begin the callbacks, and end those that have begun, whatever happens inside the block."""
+        """Begin the callbacks, and end those that have begun, also after an error inside the block."""
         begun: list[CallbackAdapter] = []
         try:
             for callback in self._others:

@@ -1,6 +1,6 @@
 """The format of our files: plain arrays and a header of JSON in one `.npz` file, without pickle.
 
-Reading a file never executes anything: it returns numbers and text, and refuses whatever it does not know.
+Reading a file never executes anything: it returns numbers and text, and refuses anything else.
 `storage.py` (results) and `checkpoint.py` (runs to be resumed) say which arrays their files hold; codes and
 histories, which both have, are turned into arrays here.
 """
@@ -40,7 +40,7 @@ def write(
     arrays : mapping of str to array of numbers
     """
     header = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **meta})
-    everything = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}
+    everything: dict[str, Any] = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}
     for name, array in everything.items():
         if np.asarray(array).dtype.kind not in "fiu":  # anything else might end up as a pickle
             raise TypeError(f"{name} has dtype {np.asarray(array).dtype}: only numbers are stored.")
@@ -87,7 +87,7 @@ def read(
         *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
         *(ValueError, OverflowError, NotImplementedError),
     ) as error:
-        raise ValueError(f"{path} is truncated or not a file of ours: {error}") from None
+        raise ValueError(f"{path} is truncated or not a file of manifold_dl: {error}") from None
     if size > max_bytes:
         raise ValueError(
             f"{path} would unpack to {size} bytes; allow more than max_bytes={max_bytes} if you trust it."

@@ -1,7 +1,7 @@
-"""What happens after every outer iteration: progress bars, early stopping, checkpoints.
+"""Callbacks, called after every outer iteration: progress bars, early stopping, checkpoints.
 
-A callback is called with the `Step` just made; returning True stops the learning. `protocols.Callback` says
-which methods it may have besides. `History` is one, too.
+A callback is called with the `Step` just made; returning True stops the learning. The methods it may have
+besides are listed in `protocols.CallbackMethods`. `History` is a callback, too.
 """
 
 import os

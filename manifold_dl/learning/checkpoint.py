@@ -1,6 +1,6 @@
 """Checkpoints: everything that the next iteration of a run reads, in a file.
 
-`callbacks.Checkpoint` writes them, and `learn_dictionary(..., resume=path)` goes on from there with the same
+`callbacks.Checkpoint` writes them, and `learn_dictionary(..., resume=path)` continues from there with the same
 bits as a run that was never interrupted.
 """
 
@@ -27,7 +27,7 @@ GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 
 @dataclass
 class RunState:
-    """What it takes to go on with a run: everything that the next iteration reads.
+    """What it takes to continue a run: everything that the next iteration reads.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class RunState:
     memory : dict of str to float or None
         What the update remembers (`UpdateRun.memory`).
     fingerprint : int
-        Tells one data set from another.
+        A checksum of the signals.
     """
 
     iteration: int
@@ -145,9 +145,10 @@ def load_checkpoint(path: str | os.PathLike[str], signals: np.ndarray, n_atoms: 
 
 
 def fingerprint(signals: np.ndarray) -> int:
-    """A checksum of the signals, to tell one data set from another."""
+    """A checksum of the signals, which differs from one data set to another."""
     shape = np.array(signals.shape, dtype=np.int64).tobytes()
-    return zlib.crc32(np.ascontiguousarray(signals.T), zlib.crc32(shape + str(signals.dtype).encode()))
+    kind = zlib.crc32(shape + str(signals.dtype).encode())
+    return zlib.crc32(np.ascontiguousarray(signals.T).data, kind)
 
 
 def _generator(state: dict[str, Any]) -> np.random.Generator:

@@ -126,4 +126,4 @@ def _cosines_1d(m: int, n_atoms: int) -> np.ndarray:
     D = np.cos(np.outer(np.arange(m) + 0.5, np.arange(n_atoms)) * np.pi / n_atoms)
     if m > 2:  # with two entries all atoms but the first would become ±(1, −1)
         D[:, 1:] -= D[:, 1:].mean(axis=0)
-    return D / np.linalg.norm(D, axis=0)
+    return D / column_norms(D)

@@ -22,8 +22,8 @@ from manifold_dl.learning.protocols import Callback, ReplacementPolicy
 from manifold_dl.learning.replacement import ReplaceAtoms
 from manifold_dl.learning.result import Reason, Result
 from manifold_dl.learning.signal_sums import squared_error
+from manifold_dl.updates import SimCO
 from manifold_dl.updates.protocol import DictionaryUpdate
-from manifold_dl.updates.simco import SimCO
 
 
 def learn_dictionary(

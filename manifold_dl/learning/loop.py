@@ -2,8 +2,8 @@
 
 `learn_dictionary` makes a `LearningRun` for each of its restarts. A run owns what changes in the course of
 learning: the dictionary, the codes, the best of them so far and the history. The coder, the update rule, the
-replacement of atoms and what happens after every iteration are objects that the caller chose; where one of
-them fails, the error carries the result until then.
+replacement policy and the callbacks are objects that the caller chose; where one of them fails, the error
+has the result until then as its attribute `partial`.
 """
 
 import os
@@ -69,7 +69,7 @@ class LearningRun:
     settings : Settings
     rng : Generator
     resume : path, optional
-        A checkpoint to go on from.
+        A checkpoint to continue from.
     """
 
     def __init__(

@@ -19,8 +19,8 @@ from manifold_dl.learning.history import Step
 from manifold_dl.learning.signal_sums import LossScale, code_energies, squared_error
 from manifold_dl.manifolds import feasible_set
 from manifold_dl.problem.counts import Counts, count_evaluations
+from manifold_dl.updates import SimCO
 from manifold_dl.updates.feasibility import feasible_sets
-from manifold_dl.updates.simco import SimCO
 
 # Measured on streams of 20,000 signals (m = 16, d = 32, S = 4) in batches of 30, 100 and 500: with ρ = 0, 2,
 # 10 and 30 the fraction of atoms found is 0.2, 0.7, 0.9 and 0.97 on average, but with 30, small batches and a
@@ -98,7 +98,7 @@ def online_step(
         E_i ← (N/(N+b))^ρ E_i + Σ_batch x_i²,     ρ = 10,
 
     and atom i moves along the great circle to its new place by the fraction Σ_batch x_i² / E_i of the way
-    (all of it where E_i = 0; `between` says what happens on manifolds where atoms do not move one by one).
+    (all of it where E_i = 0; see `between` for manifolds where atoms do not move one by one).
     The weight of an old signal is thus (N then / N now)^ρ: about the newest 1/(ρ+1) of the stream counts,
     however it is cut into batches. The window grows with the stream, so the steps shrink like 1/N and the
     dictionary settles; an atom that a batch does not use does not move. No atom is ever replaced.
@@ -124,8 +124,8 @@ def online_step(
         error.iteration = iteration
         raise
     scale = LossScale.of(signals)
-    error = squared_error(signals, dictionary, codes, scale.exponent)
-    step = _step(iteration, dictionary, codes, error, scale, counts, time.perf_counter() - start)
+    squares = squared_error(signals, dictionary, codes, scale.exponent)
+    step = _step(iteration, dictionary, codes, squares, scale, counts, time.perf_counter() - start)
     state, fraction = _advanced(state, moved_codes, scale, rule.memory)
     return between(update, dictionary, goal, fraction), state, step
 
@@ -233,7 +233,7 @@ def _advanced(
         unit = max(scale.exponent, state.exponent)
         new = divide(new, 2 * (unit - scale.exponent))
     energy = kept * divide(state.energy, 2 * (unit - state.exponent)) + new
-    # An atom that no signal has used yet has nothing to lose: it goes where the stage puts it.
+    # An atom that no signal has used yet moves all the way to where the stage puts it.
     fraction = np.divide(new, energy, out=np.ones_like(energy), where=energy > 0)
     return OnlineState(energy, seen, memory, unit), fraction
 

@@ -14,7 +14,8 @@ from manifold_dl._validation import as_dictionary
 from manifold_dl.coders.calling import as_codes
 from manifold_dl.components.calling import call
 from manifold_dl.components.errors import ComponentError, is_users, naming
-from manifold_dl.updates.simco import SimCO
+from manifold_dl.engines.units import norms_or_one
+from manifold_dl.updates import SimCO
 
 Pair = tuple[np.ndarray, scipy.sparse.csc_array]
 
@@ -31,8 +32,8 @@ def run_update(
 ) -> Pair:
     """One stage of an update rule, at work as `run` (see `updates.begin`): the new dictionary and codes.
 
-    A rule of the user's is told of `iteration` and `rng` what it names. It may return atoms of any norm: they
-    are made unit atoms, and the codes take over the norms, so that D X is unchanged.
+    A rule of the user gets those of `iteration` and `rng` that its signature names. It may return atoms of
+    any norm: they are made unit atoms, and the codes are scaled so that D X is unchanged.
     """
     arguments, options = (signals, dictionary, codes), {"iteration": iteration, "rng": rng}
     with naming(update, "update rule"):
@@ -98,9 +99,7 @@ def _as_atoms(array: Any, shape: tuple, dtype: np.dtype, part: Any, role: str) -
 
 
 def _with_unit_atoms(D: np.ndarray, X: scipy.sparse.csc_array) -> Pair:
-    largest = np.abs(D).max(axis=0)  # first, so that the squares neither overflow nor vanish
-    norms = largest * np.linalg.norm(D / largest, axis=0)
-    norms[np.abs(norms - 1) <= 4 * np.sqrt(len(D)) * np.finfo(D.dtype).eps] = 1  # unit up to rounding
+    norms = norms_or_one(D)
     if (norms == 1).all():
         return D, X
     X = X.copy()

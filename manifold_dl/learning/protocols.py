@@ -56,7 +56,7 @@ class CallbackMethods(Callback, Protocol):
 
 
 class ReplacementPolicy(Protocol):
-    """Anything that is called with signals, dictionary and codes and says which atoms it changed."""
+    """Anything that is called with signals, dictionary and codes and returns which atoms it changed."""
 
     def __call__(
         self, signals: np.ndarray, dictionary: np.ndarray, codes: Any, /

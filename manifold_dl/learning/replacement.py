@@ -14,7 +14,7 @@ import numpy as np
 from manifold_dl._validation import as_dictionary, as_matrix
 from manifold_dl.engines import BlockMap, Engine, Threads
 from manifold_dl.engines.protocol import partition
-from manifold_dl.engines.units import divide
+from manifold_dl.engines.units import column_norms, divide
 from manifold_dl.kernels.reduced import Block
 from manifold_dl.learning.signal_sums import coded_blocks, residual
 from manifold_dl.problem.support import Support, as_support
@@ -27,10 +27,10 @@ class ReplaceAtoms:
     Parameters
     ----------
     coherence : float
-        Of two atoms with |⟨dᵢ, dⱼ⟩| above this, the one that is used less goes. The absolute value
+        Of two atoms with |⟨dᵢ, dⱼ⟩| above this, the one that is used less is replaced. The absolute value
         matters: an antipodal pair is a duplicate too.
     min_users : int
-        An atom that fewer signals use goes.
+        An atom that fewer signals use is replaced.
 
     Notes
     -----
@@ -82,7 +82,7 @@ class ReplaceAtoms:
         nonzero = support.indices if support.values is None else support.indices[support.values != 0]
         users = np.bincount(nonzero, minlength=D.shape[1])
         useless = users < self.min_users
-        unit = D / np.linalg.norm(D, axis=0)
+        unit = D / column_norms(D)
         close = np.triu(np.abs(unit.T @ unit) > self.coherence, k=1)
         for i, j in np.argwhere(close):
             if not (useless[i] or useless[j]):

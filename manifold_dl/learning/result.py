@@ -39,7 +39,7 @@ class Result:
     ----------
     dictionary : m×d array
         The columns are unit atoms, unless the update's manifold leaves their norms free, as `Euclidean` does
-        and Pymanopt's ``Sphere``, on which the whole matrix has norm 1: printing the result tells.
+        and Pymanopt's ``Sphere``, on which the whole matrix has norm 1: the printed result says so.
     codes : sparse d×n array
         The coder's codes for that dictionary.
     history : History

@@ -75,7 +75,7 @@ def squared_error(
     ----------
     signals, dictionary, codes : m×n, m×d and sparse d×n arrays
     exponent : int
-        The sum is in units of 4^exponent (`units.unit_exponent` tells which are safe).
+        The sum is in units of 4^exponent (`units.unit_exponent` returns one that is safe).
     engine : Engine
         What runs the function of a block.
 

@@ -40,12 +40,14 @@ class Stagnation:
         is_settled : bool
             False if the loss will change for another reason: a ridge that is still to fall, new atoms.
         """
-        unchanged = self.tol > 0 and self.last_loss is not None
-        unchanged = unchanged and abs(self.last_loss - loss) <= self.tol * self.last_loss
-        self.count = self.count + 1 if is_settled and unchanged else 0
+        self.count = self.count + 1 if is_settled and self._is_unchanged(loss) else 0
         self.last_loss = loss
 
     @property
     def has_converged(self) -> bool:
         """Whether the loss has stayed the same for long enough."""
         return self.count >= LIMIT
+
+    def _is_unchanged(self, loss: float) -> bool:
+        before = self.last_loss
+        return self.tol > 0 and before is not None and abs(before - loss) <= self.tol * before

@@ -43,7 +43,7 @@ def _weighted(text: str, argument: str) -> Any:
         factor = float(weight)
     except ValueError:
         raise ValueError(
-            f"{by_name.said(argument, text)}: give it as NAME:WEIGHT, such as coherence:0.01."
+            f"{by_name.as_written(argument, text)}: give it as NAME:WEIGHT, such as coherence:0.01."
         ) from None
     made = by_name.find("regularizers", name, argument)
     if not isinstance(made, type):  # a function that its package registers

@@ -14,7 +14,7 @@ import scipy.sparse
 from manifold_dl._validation import as_dictionary
 from manifold_dl.engines import BlockMap, Engine
 from manifold_dl.engines.sources import as_signals
-from manifold_dl.engines.units import as_units, multiply
+from manifold_dl.engines.units import as_units, multiply, norms_or_one
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
 from manifold_dl.kernels.reduced.minimum_norm import take
@@ -103,13 +103,9 @@ class UpdateWorkspace:
 
     def normalize(self) -> None:
         """Unit atoms; the codes take over the norms, so that D X is unchanged."""
-        D = self.dictionary
-        largest = np.abs(D).max(axis=0)  # first, so that the squares neither overflow nor vanish
-        norms = largest * np.linalg.norm(D / largest, axis=0)
-        # Atoms that are unit up to rounding stay as they are, to the last bit.
-        norms[np.abs(norms - 1) <= 4 * np.sqrt(len(D)) * np.finfo(D.dtype).eps] = 1
+        norms = norms_or_one(self.dictionary)
         if (norms != 1).any():
-            D /= norms
+            self.dictionary /= norms
             self.values *= norms[self.support.indices]
 
     def problem(
