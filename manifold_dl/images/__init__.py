@@ -1,7 +1,7 @@
 """Pictures: denoising with a dictionary learned from the picture itself.
 
 `denoise` (in `denoising.py`) is what users call. `patches.py` cuts a picture into patches, `noise.py`
-measures its noise, `defaults.py` holds the default start and update, and `reconstruction.py` averages patches.
+measures its noise, `defaults.py` has the default start and update, `reconstruction.py` averages patches.
 """
 
 from manifold_dl.images.defaults import cosines

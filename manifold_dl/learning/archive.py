@@ -87,7 +87,7 @@ def read(
         *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
         *(ValueError, OverflowError, NotImplementedError),
     ) as error:
-        raise ValueError(f"{path} is truncated or not a file of manifold_dl: {error}") from None
+        raise ValueError(f"{path} is truncated or not a file of ours: {error}") from None
     if size > max_bytes:
         raise ValueError(
             f"{path} would unpack to {size} bytes; allow more than max_bytes={max_bytes} if you trust it."

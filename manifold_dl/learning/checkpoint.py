@@ -1,7 +1,7 @@
 """Checkpoints: everything that the next iteration of a run reads, in a file.
 
-`callbacks.Checkpoint` writes them, and `learn_dictionary(..., resume=path)` continues from there with the same
-bits as a run that was never interrupted.
+`callbacks.Checkpoint` writes them, and `learn_dictionary(..., resume=path)` continues from there with the
+same bits as a run that was never interrupted.
 """
 
 import os

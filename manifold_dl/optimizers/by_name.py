@@ -53,7 +53,9 @@ def optimizer(value: Any, argument: str = "optimizer", line_searcher: Any = None
     if line_searcher is not None:
         if "line_searcher" not in parameters:
             other = by_name.as_written(searcher_argument, line_searcher)
-            raise ValueError(f"{by_name.as_written(argument, name)} takes no line searcher: leave {other} out.")
+            raise ValueError(
+                f"{by_name.as_written(argument, name)} takes no line searcher: leave {other} out."
+            )
         settings["line_searcher"] = by_name.component("line_searchers", line_searcher, searcher_argument)
     if key not in SHORTCUTS and (
         "max_iterations" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
