@@ -15,7 +15,7 @@ import typer
 from manifold_dl.cli.demo import demo
 from manifold_dl.cli.denoise import denoise
 from manifold_dl.cli.encode import encode
-from manifold_dl.cli.errors import PROGRAM, guarded, say
+from manifold_dl.cli.errors import PROGRAM, guarded, print_message
 from manifold_dl.cli.info import info
 from manifold_dl.cli.learn import learn
 from manifold_dl.cli.recover import recover
@@ -67,10 +67,10 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         code = 130
     except typer.Abort:
-        say("stopped.")
+        print_message("stopped.")
         code = 2
     except CLICK_ERROR as error:
-        _say_usage(error)
+        _print_usage(error)
         code = 2
     if code == 130:
         sys.stdout.flush()
@@ -78,7 +78,9 @@ def main() -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _say_usage(error: Any) -> None:
+def _print_usage(error: Any) -> None:
     """Print the sentence of a syntax error, and which help to read."""
     context = error.ctx if isinstance(error, USAGE_ERROR) else None
-    say(f"{error.format_message().rstrip('.')}; see {context.command_path if context else PROGRAM} --help.")
+    print_message(
+        f"{error.format_message().rstrip('.')}; see {context.command_path if context else PROGRAM} --help."
+    )

@@ -48,7 +48,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             with _stop_at_once():
                 command(*args, **kwargs)
         except (KeyboardInterrupt, Stopped):
-            say("stopped; nothing was written.")
+            print_message("stopped; nothing was written.")
             raise typer.Exit(130) from None
         except BrokenPipeError:  # the reader of the output has closed it, as `head` does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -57,13 +57,13 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             if isinstance(error, typer.Exit) or os.environ.get("MANIFOLD_DL_TRACEBACK"):
                 raise
             code, sentence = _explain(error)
-            say(sentence)
+            print_message(sentence)
             raise typer.Exit(code) from None
 
     return run
 
 
-def say(sentence: object) -> None:
+def print_message(sentence: object) -> None:
     """Print one line on stderr that begins with the name of the program.
 
     Parameters

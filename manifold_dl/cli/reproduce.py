@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manifold_dl.cli.errors import PROGRAM, Failure, Stopped, needs_images, say
+from manifold_dl.cli.errors import PROGRAM, Failure, Stopped, needs_images, print_message
 from manifold_dl.cli.options import Json, Quiet, Seed
 from manifold_dl.cli.outputs import report
 
@@ -108,7 +108,7 @@ def _measurable(studies: "list[Study]", settings: dict[str, dict[str, Any]]) -> 
         try:
             study.parts(settings[study.name])
         except ModuleNotFoundError as error:
-            say(f"{study.name} is left out: {error}")
+            print_message(f"{study.name} is left out: {error}")
         else:
             possible.append(study)
     return possible
@@ -136,7 +136,9 @@ def _run(
                 results.append((study, study.claims(table)))
     except (KeyboardInterrupt, Stopped):
         forced = options is not None and any(option["force"] for option in options.values())
-        say(f"stopped; the measurements so far are in {folder}, and {_advice(studies, results, forced)}.")
+        print_message(
+            f"stopped; the measurements so far are in {folder}, and {_advice(studies, results, forced)}."
+        )
         raise typer.Exit(130) from None
     return results
 

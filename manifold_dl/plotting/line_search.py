@@ -81,33 +81,17 @@ def plot_line_search(
     ax.set_xlim((left - 0.03 * (right - left)) * unit, right * unit)
     ax.set_ylim(low - 0.08 * height, high + 0.15 * height)
 
-    interpolated = phi is None
-    ax.plot(
-        t * unit,
-        curve,
-        ":" if interpolated else "-",
-        color=INK,
-        label="φ, interpolated" if interpolated else "φ",
-    )
-    thin: dict[str, Any] = {"color": GREY, "linewidth": 1, "zorder": 1}
+    look, label = (":", "φ, interpolated") if phi is None else ("-", "φ")
+    ax.plot(t * unit, curve, look, color=INK, label=label)
     if left <= 0 and search.slope:
         reach = min(right, 0.4 * height / abs(search.slope))
-        tangent = [search.f0, search.f0 + reach * search.slope]
-        ax.plot([0, reach * unit], tangent, "--", label="slope φ′(0)", **thin)
+        _draw_line(ax, search, 1.0, (0.0, reach), unit, linestyle="--", label="slope φ′(0)")
     if armijo is not None:
-        line = search.f0 + armijo * search.slope * np.array([left, right])
-        ax.plot([left * unit, right * unit], line, "-.", label="Armijo's line", **thin)
-    first = _first_bracket(probes)
-    if first is not None:
-        number, begin, end = first
-        label = f"bracket after probe {number}"
-        ax.axvspan(begin * unit, end * unit, color=SKY, alpha=0.16, linewidth=0, zorder=0, label=label)
+        _draw_line(ax, search, armijo, (left, right), unit, linestyle="-.", label="Armijo's line")
+    _draw_bracket(ax, probes, unit)
     _draw_probes(ax, probes, np.flatnonzero(shown), unit, method_style(search.method))
     if search.t > 0 and left <= search.t <= right:
-        label = f"accepted, {'length' if length else 't'} = {search.t * unit:.3g}"
-        star: dict[str, Any] = {"markersize": 12, "markeredgecolor": "white", "zorder": 3.5, "label": label}
-        ax.axvline(search.t * unit, color=VERMILION, linewidth=0.8, zorder=1)
-        ax.plot(search.t * unit, dict(search.probes).get(search.t, np.nan), "*", color=VERMILION, **star)
+        _draw_accepted(ax, search, unit, "length" if length else "t")
     ax.set_xlabel("length of the step" if length else "t")
     ax.set_ylabel("φ(t)")
     ax.legend(fontsize="small")
@@ -129,6 +113,31 @@ def _curve(
         return known[:, 0], known[:, 1]
     t = np.linspace(max(left, 0.0), min(right, known[-1, 0]), 401)
     return t, PchipInterpolator(*known.T)(t)
+
+
+def _draw_line(
+    ax: "Axes", search: SearchRecord, factor: float, span: tuple[float, float], unit: float, **look: Any
+) -> None:
+    """Draw the line φ(0) + factor · t φ′(0)."""
+    t = np.array(span)
+    ax.plot(t * unit, search.f0 + factor * search.slope * t, color=GREY, linewidth=1, zorder=1, **look)
+
+
+def _draw_bracket(ax: "Axes", probes: np.ndarray, unit: float) -> None:
+    """Shade the first bracket, if there is one."""
+    found = _first_bracket(probes)
+    if found is not None:
+        number, begin, end = found
+        label = f"bracket after probe {number}"
+        ax.axvspan(begin * unit, end * unit, color=SKY, alpha=0.16, linewidth=0, zorder=0, label=label)
+
+
+def _draw_accepted(ax: "Axes", search: SearchRecord, unit: float, name: str) -> None:
+    """Mark the accepted step with a star and a vertical line."""
+    place, value = search.t * unit, dict(search.probes).get(search.t, np.nan)
+    look: dict[str, Any] = {"color": VERMILION, "markersize": 12, "markeredgecolor": "white", "zorder": 3.5}
+    ax.axvline(place, color=VERMILION, linewidth=0.8, zorder=1)
+    ax.plot(place, value, "*", label=f"accepted, {name} = {place:.3g}", **look)
 
 
 def _first_bracket(probes: np.ndarray) -> tuple[int, float, float] | None:
