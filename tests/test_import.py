@@ -1,6 +1,7 @@
 """Importing the package: without a warning, and without what is heavy and may not be needed."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -40,6 +41,17 @@ def test_stub_imports_and_lists_the_same_names():
     assert sorted(imported) == sorted(manifold_dl.__all__)
     listed = next(node for node in stub.body if isinstance(node, ast.Assign))
     assert sorted(ast.literal_eval(listed.value)) == sorted(manifold_dl.__all__)
+
+
+def test_every_imported_package_is_declared():
+    root = Path(manifold_dl.__file__).parent
+    nodes = [node for file in root.rglob("*.py") for node in ast.walk(ast.parse(file.read_text()))]
+    modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    packages = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names - {"manifold_dl"}
+    required = {re.match(r"[\w.-]+", line)[0].lower() for line in metadata.requires("manifold-dl")}
+    found_in = metadata.packages_distributions()
+    assert {name for name in packages if not {d.lower() for d in found_in[name]} & required} == set()
 
 
 def test_version_is_that_of_the_installed_package():
