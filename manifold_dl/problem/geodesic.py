@@ -54,6 +54,16 @@ class RestrictableObjective(Protocol):
         """What a dictionary is found by in the cache."""
 
 
+class SearchProducts(NamedTuple):
+    """What is computed once per search."""
+
+    geodesic: Geodesic
+    products: BlockMap | None  # of the signals with the geodesic, for `InnerProblem.refit`
+    energy: np.ndarray  # X₀X₀ᵀ
+    is_sorted: bool  # whether all supports are
+    codes: BlockMap  # those of the start
+
+
 class Probe(NamedTuple):
     """φ and φ′ at one t."""
 
@@ -78,7 +88,7 @@ class GeodesicRestriction:
         self.objective, self.base = objective, start.value
         self._start: Evaluation | None = start
         self._direction: np.ndarray | None = direction
-        self._geodesic: Geodesic | None = None
+        self._computed: SearchProducts | None = None
         self._probes: dict[float, Probe] = {}
         self._point: GeodesicPoint | None = None  # the last one, whose memory the next may use
         self._codes: tuple[float, BlockMap] | None = None  # t, and the codes there: those of the last slope
@@ -98,7 +108,7 @@ class GeodesicRestriction:
 
     def positions(self, t: float) -> Positions:
         """The atoms at t and their velocities, in rows."""
-        return reduced.positions(self._precomputed(), t)
+        return reduced.positions(self._products().geodesic, t)
 
     def commit(self, t: float, point: np.ndarray) -> None:
         """End a search at `point`, the one at t: add what is known of it to the cache of the objective.
@@ -118,22 +128,22 @@ class GeodesicRestriction:
         """The optimal codes at t, block by block; computed when they are needed."""
         if self._codes is not None and self._codes[0] == t:
             return self._codes[1]
-        inner = self.objective.inner
-        refit = inner.refit(self.objective.data, self._products, self._at(t, True), True, True)
-        return self._start_codes if refit is None else refit
+        known, objective = self._products(), self.objective
+        refit = objective.inner.refit(objective.data, known.products, self._at(t, True), True, True)
+        return known.codes if refit is None else refit
 
-    def _precomputed(self) -> Geodesic:
-        """The geodesic; with the products of the signals with it, computed once per search."""
-        if self._geodesic is None:
+    def _products(self) -> SearchProducts:
+        """The geodesic and the products of the signals with it, computed at the first probe."""
+        if self._computed is None:
             start, objective = self._start, self.objective
             assert start is not None and start.gradient is not None and self._direction is not None
-            self._geodesic = reduced.init_geodesic(start.atoms, self._direction, start.gradient, start.gram)
-            U = self._geodesic.directions.astype(objective.dtype, copy=False)
-            self._products, sums = objective.inner.start_geodesic(objective.engine, objective.data, start, U)
-            self._energy, self._is_sorted = sums.energy, sums.n_unsorted == 0
-            self._start_codes = start.codes
+            geodesic = reduced.init_geodesic(start.atoms, self._direction, start.gradient, start.gram)
+            U = geodesic.directions.astype(objective.dtype, copy=False)
+            products, sums = objective.inner.start_geodesic(objective.engine, objective.data, start, U)
+            is_sorted = sums.n_unsorted == 0
+            self._computed = SearchProducts(geodesic, products, sums.energy, is_sorted, start.codes)
             self._start = self._direction = None  # their memory is not needed any more
-        return self._geodesic
+        return self._computed
 
     def _probe(self, t: float, with_slope: bool) -> Probe:
         probe = self._probes.get(t)
@@ -143,9 +153,9 @@ class GeodesicRestriction:
         return probe
 
     def _evaluate(self, t: float, with_slope: bool) -> Probe:
-        objective, point = self.objective, self._at(t, with_slope)
+        objective, products, point = self.objective, self._products().products, self._at(t, with_slope)
         keep_codes = with_slope and self._trusted  # t may be where the search ends
-        refit = objective.inner.refit(objective.data, self._products, point, with_slope, keep_codes)
+        refit = objective.inner.refit(objective.data, products, point, with_slope, keep_codes)
         found = NO_GAIN if refit is None else objective.engine.total(refit)[0] or NO_GAIN
         if keep_codes and refit is not None:
             self._codes = t, refit
@@ -154,11 +164,11 @@ class GeodesicRestriction:
         return Probe(value, point.slope + found.slope if with_slope else None, size)
 
     def _at(self, t: float, with_slope: bool) -> GeodesicPoint:
-        geodesic = self._precomputed()
-        memory = None if self._point is None else self._point.arrays
-        point = reduced.geodesic_point(geodesic, self._energy, t, with_slope, self._is_sorted, memory)
-        self._point = point
-        return point
+        known, memory = self._products(), None if self._point is None else self._point.arrays
+        self._point = reduced.geodesic_point(
+            known.geodesic, known.energy, t, with_slope, known.is_sorted, memory
+        )
+        return self._point
 
 
 class ProblemRestriction:

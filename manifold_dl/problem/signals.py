@@ -114,6 +114,7 @@ def blocks_of(rows: np.ndarray, support: Support) -> list[Block]:
 
     Examples
     --------
+    >>> from manifold_dl.problem.support import as_support
     >>> blocks = blocks_of(np.ones((5000, 2)), as_support(np.zeros((5000, 1), int), n_signals=5000))
     >>> [len(block.signals) for block in blocks]
     [2048, 2048, 904]

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from manifold_dl import update_problem
+from manifold_dl.engines import BlockMap, Threads
+from manifold_dl.engines.protocol import SMALLEST_BLOCK
 from manifold_dl.engines.threads import (
-    BLOCK_SIZE,
     _pool,
+    as_engine,
     as_threads,
     available_threads,
-    gather,
-    share_out,
-    split,
+    ordered_map,
+    ordered_map_reduce,
 )
 from manifold_dl.manifolds import Spheres
 from manifold_dl.regularizers import Coherence
@@ -48,7 +49,7 @@ def everything(Y, mask, D, U, threads, **options):
         problem.preconditioner(D, U),
         problem.codes(D).data,
         *(f(t) for t in (0.0, 0.1, 1.5) for f in (phi, phi.derivative)),
-        problem.counts.deficient,
+        problem.counts.rank_deficient,
     ]
 
 
@@ -75,21 +76,6 @@ def test_same_bits_with_fixed_codes_and_some_of_the_atoms(data):
                 np.testing.assert_array_equal(found, expected, strict=True)
 
 
-def test_blocks_are_views_that_cover_everything_once():
-    rng = np.random.default_rng(0)
-    signals = rng.standard_normal((N, 3))
-    sizes = rng.integers(0, 4, N)
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    indices = rng.integers(0, 9, indptr[-1]).astype(np.int32)
-    blocks = split(signals, indptr, indices)
-    assert [len(block.signals) for block in blocks] == [BLOCK_SIZE, BLOCK_SIZE, N - 2 * BLOCK_SIZE]
-    assert all(np.shares_memory(block.signals, signals) for block in blocks)
-    np.testing.assert_array_equal(np.concatenate([block.signals for block in blocks]), signals)
-    np.testing.assert_array_equal(np.concatenate([np.diff(block.indptr) for block in blocks]), sizes)
-    np.testing.assert_array_equal(np.concatenate([block.indices for block in blocks]), indices)
-    np.testing.assert_array_equal(np.concatenate([indices[block.entries] for block in blocks]), indices)
-
-
 def test_results_come_in_order_even_if_the_first_is_the_last_to_be_done():
     others_done = threading.Event()
 
@@ -100,7 +86,7 @@ def test_results_come_in_order_even_if_the_first_is_the_last_to_be_done():
             others_done.set()
         return i
 
-    assert gather(slow_first, range(20), threads=2) == list(range(20))
+    assert ordered_map(slow_first, range(20), threads=2) == list(range(20))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
@@ -114,7 +100,7 @@ def test_results_are_taken_one_at_a_time_and_in_order(threads):
         taken.append(i)
         under_way -= 1
 
-    share_out(lambda i: i, range(2000), take, threads)
+    ordered_map_reduce(lambda i: i, range(2000), take, threads)
     assert taken == list(range(2000))
 
 
@@ -130,11 +116,11 @@ def test_few_results_wait_at_a_time(threads):
             assert ahead.wait(timeout=30)  # the others come so far, and no further
         return i
 
-    share_out(slow_first, range(1000), taken.append, threads)
+    ordered_map_reduce(slow_first, range(1000), taken.append, threads)
     assert taken == list(range(1000))
 
 
-def test_gather_shares_the_work_with_the_caller():
+def test_the_calling_thread_takes_part_in_the_work():
     both_busy, caller = threading.Barrier(2, timeout=30), threading.get_ident()
 
     def who(i):
@@ -142,13 +128,13 @@ def test_gather_shares_the_work_with_the_caller():
             both_busy.wait()  # neither goes on before the other has taken an item, too
         return i, threading.get_ident()
 
-    results = gather(who, range(50), threads=2)
+    results = ordered_map(who, range(50), threads=2)
     assert [i for i, _ in results] == list(range(50))
     assert len({thread for _, thread in results}) == 2 and caller in {thread for _, thread in results}
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
-def test_gather_passes_on_an_exception_and_stops(threads):
+def test_an_exception_ends_the_map_and_is_raised(threads):
     done = []
 
     def fail_at_five(i):
@@ -157,37 +143,39 @@ def test_gather_passes_on_an_exception_and_stops(threads):
         done.append(i)
 
     with pytest.raises(KeyError, match="five"):
-        gather(fail_at_five, range(1_000_000), threads)
+        ordered_map(fail_at_five, range(1_000_000), threads)
     assert len(done) < 500_000
-    assert gather(abs, range(10), threads) == list(range(10))
+    assert ordered_map(abs, range(10), threads) == list(range(10))
 
 
-def test_gather_inside_gather_does_not_wait_for_ever():
-    # All threads of the pool are busy with the outer items: the inner ones are done by whoever asks.
-    inner = lambda i: sum(gather(abs, range(i), threads=2))
-    assert gather(inner, range(20), threads=2) == [i * (i - 1) // 2 for i in range(20)]
+def test_a_map_inside_a_map_does_not_wait_for_ever():
+    # All threads of the pool are busy with the outer items: the calling thread does the inner ones.
+    inner = lambda i: sum(ordered_map(abs, range(i), threads=2))
+    assert ordered_map(inner, range(20), threads=2) == [i * (i - 1) // 2 for i in range(20)]
 
 
 def test_one_block_runs_inline():
     before = _pool.cache_info()
     caller = threading.get_ident()
-    assert gather(lambda _: threading.get_ident(), ["only"], threads=8) == [caller]
-    assert gather(lambda _: threading.get_ident(), [1, 2, 3], threads=1) == [caller] * 3
+    assert ordered_map(lambda _: threading.get_ident(), ["only"], threads=8) == [caller]
+    assert ordered_map(lambda _: threading.get_ident(), [1, 2, 3], threads=1) == [caller] * 3
     rng = np.random.default_rng(0)
-    problem = update_problem(rng.standard_normal((4, BLOCK_SIZE)), np.ones((2, BLOCK_SIZE), bool), threads=8)
+    problem = update_problem(
+        rng.standard_normal((4, SMALLEST_BLOCK)), np.ones((2, SMALLEST_BLOCK), bool), threads=8
+    )
     problem.cost(problem.manifold.random_point(rng))
     after = _pool.cache_info()
-    assert (after.hits, after.misses) == (before.hits, before.misses)  # no pool was made, none was asked for
+    assert (after.hits, after.misses) == (before.hits, before.misses)  # no pool was made or used
 
 
 def total_of_squares(queue):
-    queue.put(sum(gather(lambda i: i * i, range(100), threads=2)))
+    queue.put(sum(ordered_map(lambda i: i * i, range(100), threads=2)))
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork on this platform")
 def test_works_after_a_fork():
     # The parent's threads do not exist in the child; a pool inherited from it would wait for ever.
-    assert sum(gather(abs, range(100), threads=2)) == 4950
+    assert sum(ordered_map(abs, range(100), threads=2)) == 4950
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=total_of_squares, args=(queue,))
@@ -212,3 +200,63 @@ def test_number_of_threads():
 def test_a_wrong_number_of_threads_is_refused(threads):
     with pytest.raises(ValueError, match=r"threads=.*whole number"):
         as_threads(threads)
+
+
+# The engine
+
+
+def block_sum(rows, factor):
+    return factor * rows.sum(), rows * factor
+
+
+def sum_of_state(state):
+    return float(state.sum()), None
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_totals_and_states_of_maps(threads):
+    engine, rows = Threads(threads), np.random.default_rng(0).standard_normal((11, 5))
+    blocks = engine.open(list(rows))
+    scaled = BlockMap(block_sum, (blocks,), (2.0,))
+    total = BlockMap(sum_of_state, (scaled,))
+    # In one round, although `total` needs the states of `scaled`.
+    first, second = engine.total(scaled, total)
+    assert first == pytest.approx(2 * rows.sum()) and second == pytest.approx(2 * rows.sum())
+    np.testing.assert_array_equal(engine.states(scaled), 2 * rows)
+
+
+def test_states_of_parents_are_computed_when_they_are_needed():
+    engine = Threads(2)
+    scaled = BlockMap(block_sum, (engine.open([np.ones(3), np.ones(4)]),), (3.0,))
+    assert engine.total(BlockMap(sum_of_state, (scaled,))) == [21.0]
+    assert [len(state) for state in engine.states(scaled)] == [3, 4]
+
+
+def fails_on_the_second(rows):
+    if len(rows) == 4:
+        raise KeyError("four")
+    return 1.0, rows
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_map_that_failed_has_no_states(threads):
+    engine = Threads(threads)
+    blocks = engine.open([np.ones(3), np.ones(4), np.ones(5)])
+    broken = BlockMap(fails_on_the_second, (blocks,))
+    with pytest.raises(KeyError, match="four"):
+        engine.total(broken)
+    assert broken.states is None
+
+
+def test_no_blocks_have_no_total():
+    engine = Threads(1)
+    assert engine.total(BlockMap(sum_of_state, (engine.open([]),))) == [None]
+
+
+def test_the_engine_is_given_once():
+    assert as_engine(threads=3) == Threads(3)
+    assert as_engine(engine=Threads(2)) == Threads(2)
+    with pytest.raises(ValueError, match="give one of them"):
+        as_engine(threads=2, engine=Threads(2))
+    with pytest.raises(ValueError, match=r"threads=0.*whole number"):
+        Threads(0)

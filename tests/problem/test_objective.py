@@ -5,9 +5,15 @@ import pytest
 from pymanopt.optimizers import TrustRegions
 
 from manifold_dl import update_problem
-from manifold_dl.kernels import reduced as kernels
+from manifold_dl.engines import Threads
+from manifold_dl.kernels import reduced
 from manifold_dl.manifolds import Spheres
+from manifold_dl.problem.evaluation import EvaluationPolicy
+from manifold_dl.problem.inner import RidgeCodes
 from manifold_dl.problem.objective import Objective
+from manifold_dl.problem.signals import SupportedSignals
+from manifold_dl.problem.support import as_support
+from manifold_dl.problem.update_problem import make_objective
 
 EPS = np.finfo(float).eps
 
@@ -35,19 +41,26 @@ def data():
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What is handed to kernels.fit and fit_fixed: an independent count."""
+    """What is passed to fit_codes and evaluate_fixed: an independent count."""
     seen = []
 
     def counting(kernel):
-        def counted(signals, indptr, indices, atoms, *rest):
-            seen.append((len(signals), atoms.tobytes()))
-            return kernel(signals, indptr, indices, atoms, *rest)
+        def counted(block, atoms, *rest):
+            seen.append((len(block.signals), atoms.tobytes()))
+            return kernel(block, atoms, *rest)
 
         return counted
 
-    monkeypatch.setattr(kernels, "fit", counting(kernels.fit))
-    monkeypatch.setattr(kernels, "fit_fixed", counting(kernels.fit_fixed))
+    monkeypatch.setattr(reduced, "fit_codes", counting(reduced.fit_codes))
+    monkeypatch.setattr(reduced, "evaluate_fixed", counting(reduced.evaluate_fixed))
     return seen
+
+
+def searching_objective(Y, codes, inner="follow", **options):
+    """The objective of all atoms for an optimizer that moves along lines, whose searches are trusted."""
+    problem = update_problem(Y, codes, codes=inner, **options)
+    policy = EvaluationPolicy(trust_line_search=True, keep_factors=False)
+    return make_objective(problem.subset, problem.objective.inner, policy)
 
 
 # One factorisation serves all
@@ -100,28 +113,26 @@ def test_a_line_search_does_not_factor_at_its_probes(calls, data):
     assert len(calls) == 1
 
 
-def test_a_line_search_lets_go_of_factors_and_gets_them_back(calls, data):
+def test_factors_are_kept_only_where_the_policy_says_so(calls, data):
     # They are more than half as large as Y's codes again, and only Hessian products read them.
-    objective = update_problem(data.Y, data.X).objective
-    expected = objective.hessian(data.D, data.U)
-    objective = update_problem(data.Y, data.X).objective
-    objective.restrict(data.D, data.U)
-    (state,) = objective._states
-    assert all(fit.factors is None for fit in state.fits)
+    expected = update_problem(data.Y, data.X).objective.hessian(data.D, data.U)
+    objective = searching_objective(data.Y, data.X)
+    evaluation = objective.evaluate(data.D)
+    assert all(solutions.factors is None for solutions in objective.engine.states(evaluation.fit))
+    del calls[:]
     np.testing.assert_array_equal(objective.hessian(data.D, data.U), expected)
-    objective.restrict(data.D, data.U)
+    assert len(calls) == 1  # factors cost a second pass there
     objective.hessian(data.D, data.U)
-    assert len(calls) == 3  # from now on they stay
+    assert len(calls) == 1  # and are shared from then on
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.1])
 @pytest.mark.parametrize("codes", ["follow", "fixed"])
-def test_the_end_of_a_search_is_known_without_another_pass(calls, data, mu, codes):
-    objective = update_problem(data.Y, data.X, mu=mu, codes=codes).objective
-    objective.expect_searches()
-    phi, t = objective.restrict(data.D, data.U), 0.3
+def test_the_end_of_a_trusted_search_needs_no_pass_over_the_signals(calls, data, mu, codes):
+    objective = searching_objective(data.Y, data.X, codes, mu=mu)
+    phi, t = objective.along(data.D, data.U), 0.3
     point = data.spheres.exp(data.D, t * data.U)
-    phi.arrive(t, point)
+    phi.commit(t, point)
     del calls[:]
     value, found = objective.value(point), objective.codes(point)
     assert not calls
@@ -129,7 +140,7 @@ def test_the_end_of_a_search_is_known_without_another_pass(calls, data, mu, code
     assert value == pytest.approx(fresh.value(point), rel=1e-13)
     # Normal equations of up to four random atoms, solved once from their residual and once from scratch.
     np.testing.assert_allclose(found, fresh.codes(point), rtol=0, atol=1e-11)
-    # Whoever asks for more gets all of it, as if there had been no search.
+    # The gradient is that of a new pass, as if there had been no search.
     del calls[:]
     np.testing.assert_array_equal(objective.gradient(point), fresh.gradient(point))
     assert objective.value(point) == fresh.value(point)
@@ -137,23 +148,22 @@ def test_the_end_of_a_search_is_known_without_another_pass(calls, data, mu, code
     assert len(calls) == 1
 
 
-def test_a_search_is_believed_only_where_that_was_agreed(calls, data):
+def test_a_search_is_trusted_only_where_the_policy_says_so(calls, data):
     objective = update_problem(data.Y, data.X).objective
     point = data.spheres.exp(data.D, 0.3 * data.U)
-    objective.restrict(data.D, data.U).arrive(0.3, point)
+    objective.along(data.D, data.U).commit(0.3, point)
     objective.value(point)
     assert len(calls) == 2
 
 
-def test_a_search_that_fell_by_orders_of_magnitude_is_not_believed(calls):
+def test_a_search_that_fell_by_orders_of_magnitude_is_not_trusted(calls):
     data = Data()
     Y = data.D @ data.X
-    objective = update_problem(Y, data.mask).objective
-    objective.expect_searches()
+    objective = searching_objective(Y, data.mask)
     start = data.spheres.exp(data.D, 0.1 * data.U)
     direction = data.spheres.log(start, data.D)  # t = 1 is the exact fit
-    objective.restrict(start, direction).arrive(1.0, data.D)
-    # From ‖Y‖² to nothing: what φ has left is the rounding of ‖Y‖², and the residual is the better judge.
+    objective.along(start, direction).commit(1.0, data.D)
+    # From ‖Y‖² to nothing: what φ has left is the rounding of ‖Y‖², and the residual is more accurate.
     assert 0 <= objective.value(data.D) < 1e-28 * np.sum(Y**2)
     assert len(calls) == 2
 
@@ -182,7 +192,7 @@ def test_nothing_is_confused_when_arrays_change_in_place(data):
     np.testing.assert_array_equal(problem.euclidean_hessian(point, data.U), expected[2])
     phi(0.1)
     assert phi(0.2) == before  # the search still begins where it began
-    # Nor when somebody scribbles on an answer.
+    # Nor when the caller changes a result.
     problem.euclidean_gradient(point)[:] = 0
     problem.codes(point).data[:] = 0
     np.testing.assert_array_equal(problem.euclidean_gradient(point), expected[1])
@@ -193,7 +203,7 @@ def test_nothing_is_confused_when_arrays_change_in_place(data):
 
 
 @pytest.mark.parametrize("codes", ["follow", "fixed"])
-def test_signals_that_miss_the_atoms_are_not_looked_at(calls, data, codes):
+def test_signals_that_do_not_use_the_atoms_are_not_read(calls, data, codes):
     I = [2, 7]
     problem = update_problem(data.Y, data.X, atoms=I, dictionary=data.D, codes=codes)
     del calls[:]
@@ -337,15 +347,24 @@ def test_values_near_an_exact_fit_are_the_residual_itself():
 # The class on its own
 
 
+def objective_of(rows, **options):
+    """f of signals (rows) whose supports are empty, for dictionaries of two atoms."""
+    support = as_support(np.zeros((2, len(rows)), bool), len(rows)) if len(rows) else None
+    engine = Threads(1)
+    data = engine.open([]) if support is None else SupportedSignals(rows, support, engine)._all
+    return Objective(data, (rows.shape[1], 2), rows.dtype, RidgeCodes(0.0), engine=engine, **options)
+
+
 def test_empty_supports_and_no_signals_at_all():
-    objective = Objective(np.ones((3, 4)), np.zeros(4, np.int64), np.zeros(0, np.int32), n_atoms=2)
+    objective = objective_of(np.ones((3, 4)))
     point = Spheres(4, 2).random_point(0)
     assert objective.value(point) == 12.0
     assert not objective.gradient(point).any() and not objective.hessian(point, point).any()
-    nobody = Objective(np.ones((0, 4)), np.zeros(1, np.int64), np.zeros(0, np.int32), n_atoms=2, constant=5.0)
-    assert nobody.value(point) == 5.0
-    assert not nobody.gradient(point).any() and len(nobody.codes(point)) == 0
-    assert nobody.restrict(point, point)(0.3) == 5.0
+    empty = objective_of(np.ones((0, 4)), constant=5.0)
+    assert empty.value(point) == 5.0
+    assert not empty.gradient(point).any() and len(empty.codes(point)) == 0
+    assert not empty.hessian(point, point).any()
+    assert empty.along(point, point)(0.3) == 5.0
 
 
 def test_points_of_another_shape_are_refused(data):
@@ -356,64 +375,64 @@ def test_points_of_another_shape_are_refused(data):
         problem.restrict(data.D, data.D.T)
 
 
-def test_deficient_signals_are_counted(data):
+def test_rank_deficient_signals_are_counted(data):
     D = data.D.copy()
     D[:, 1] = D[:, 0]
     problem = update_problem(data.Y, data.mask)
     problem.cost(D)
-    assert problem.counts.deficient == (data.mask[0] & data.mask[1]).sum() > 0
-    problem.cost(data.D)
-    problem.cost(D)
-    assert problem.counts.deficient == 2 * (data.mask[0] & data.mask[1]).sum()
+    assert problem.counts.rank_deficient == (data.mask[0] & data.mask[1]).sum() > 0
+    for other in (data.D, data.spheres.random_point(1), D):  # two others: the first is not in the cache then
+        problem.cost(other)
+    assert problem.counts.rank_deficient == 2 * (data.mask[0] & data.mask[1]).sum()
 
 
 def test_a_probe_that_fails_leaves_no_codes_behind(data, monkeypatch):
-    objective = update_problem(data.Y, data.X, mu=0.1).objective
-    objective.expect_searches()
-    phi = objective.restrict(data.D, data.U)
+    objective = searching_objective(data.Y, data.X, mu=0.1)
+    phi = objective.along(data.D, data.U)
     phi.derivative(0.1)
-    expected = objective.restrict(data.D, data.U).codes(0.1)
-    probe = kernels.probe
+    expected = objective.engine.states(objective.along(data.D, data.U).codes(0.1))
+    refit = reduced.refit_codes
 
     def fails(*arguments):
-        probe(*arguments)  # and has written codes by then
+        refit(*arguments)  # and has written codes by then
         raise np.linalg.LinAlgError("no convergence")
 
     with monkeypatch.context() as broken:
-        broken.setattr(kernels, "probe", fails)
+        broken.setattr(reduced, "refit_codes", fails)
         with pytest.raises(np.linalg.LinAlgError):
             phi.derivative(0.2)
-    np.testing.assert_array_equal(phi.codes(0.1), expected)
+    np.testing.assert_array_equal(objective.engine.states(phi.codes(0.1)), expected)
 
 
-def test_codes_belong_to_who_asked_for_them(data):
+def test_codes_belong_to_the_caller(data):
     objective = update_problem(data.Y, data.X, mu=0.1).objective
     objective.codes(data.D)[:] = 0
     assert objective.codes(data.D).any()
     fixed = update_problem(data.Y, data.X, codes="fixed").objective
-    np.testing.assert_array_equal(fixed.restrict(data.D, data.U).codes(0.1), fixed.codes(data.D))
+    fixed.codes(data.D)[:] = 0
+    codes = fixed.engine.states(fixed.along(data.D, data.U).codes(0.1))
+    np.testing.assert_array_equal(np.concatenate(codes), fixed.codes(data.D))
+    assert fixed.codes(data.D).any()
 
 
-def test_a_gain_that_might_be_rounding_is_not_believed(calls, data):
-    objective = update_problem(data.Y, data.X, mu=0.1).objective
-    objective.expect_searches()
+def test_a_gain_that_might_be_rounding_is_not_trusted(calls, data):
+    objective = searching_objective(data.Y, data.X, mu=0.1)
     direction = -data.spheres.projection(data.D, objective.gradient(data.D))
     far = 1e-3 / np.linalg.norm(direction)
-    for t, looked in ((far, 0), (1e-9 * far, 1)):
+    for t, passes in ((far, 0), (1e-9 * far, 1)):
         objective.gradient(data.D)
         del calls[:]
         point = data.spheres.exp(data.D, t * direction)
-        objective.restrict(data.D, direction).arrive(t, point)
+        objective.along(data.D, direction).commit(t, point)
         objective.value(point)
-        assert len(calls) == looked
+        assert len(calls) == passes
 
 
-def test_single_precision_believes_no_search(calls, data):
-    objective = update_problem(data.Y.astype(np.float32), data.X, mu=0.1).objective
-    objective.expect_searches()
+def test_single_precision_trusts_no_search(calls, data):
+    objective = searching_objective(data.Y.astype(np.float32), data.X, mu=0.1)
     D, U = data.D.astype(np.float32), data.U.astype(np.float32)
     point = data.spheres.exp(D, np.float32(0.3) * U)
-    objective.restrict(D, U).arrive(0.3, point)
+    objective.along(D, U).commit(0.3, point)
     del calls[:]
     objective.value(point)
     assert len(calls) == 1

@@ -154,7 +154,7 @@ def test_phi_where_atoms_collide():
     target = point[:, [1, 1]]
     phi = problem.restrict(point, problem.manifold.log(point, target))
     at_target = problem.cost(target)
-    assert problem.counts.deficient == 30
+    assert problem.counts.rank_deficient == 30
     assert phi(1.0) == pytest.approx(at_target, rel=1e-12)
     # Close to the collision the span of the two, and so f, hardly changes; whatever the codes do.
     nearby = [phi(1 - gap) for gap in (1e-2, 1e-3, 1e-5, 1e-7)]
