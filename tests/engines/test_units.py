@@ -210,7 +210,7 @@ def test_ordinary_signals_are_neither_copied_nor_changed():
     for dtype, exponents in ((np.float64, (99, -99)), (np.float32, (18, -18))):
         for exponent in exponents:
             Y = np.asfortranarray(times(SIGNALS.astype(dtype) / np.abs(SIGNALS).max(), exponent))
-            rows, _, found = as_signals(Y, 1)
+            rows, _, found = as_signals(Y)
             assert found == 0 and np.shares_memory(rows, Y)
 
 
