@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def plot_sphere_path(
     from manifold_dl.plotting import globe
 
     paths, shape = _paths(points)
-    axes: Axes3D = as_axes(ax, "3d")  # type: ignore[assignment]  # checked in the next line
+    axes = cast("Axes3D", as_axes(ax, "3d"))  # checked in the next line
     if axes.name != "3d":
         raise ValueError(
             "ax is flat, and a sphere is not: make it with plt.subplots(subplot_kw={'projection': '3d'})."
