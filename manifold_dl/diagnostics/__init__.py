@@ -19,13 +19,14 @@ the tests.
 """
 
 from manifold_dl.diagnostics.coder import check_coder
+from manifold_dl.diagnostics.derivatives import check_gradient, check_hessian
 from manifold_dl.diagnostics.line_searcher import check_line_searcher
 from manifold_dl.diagnostics.manifold import check_manifold
 from manifold_dl.diagnostics.optimizer import check_optimizer
 from manifold_dl.diagnostics.regularizer import check_regularizer
 from manifold_dl.diagnostics.report import CheckFailed, Report
 from manifold_dl.diagnostics.schedule import check_schedule
-from manifold_dl.diagnostics.taylor import TaylorReport, check_gradient, check_hessian
+from manifold_dl.diagnostics.taylor import TaylorReport
 from manifold_dl.diagnostics.update import check_update
 
 __all__ = [

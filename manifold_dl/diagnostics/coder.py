@@ -1,19 +1,28 @@
-"""The contract of a sparse coder."""
+"""The contract of a sparse coder: `check_coder`."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from manifold_dl.coders.calling import run_coder
-from manifold_dl.diagnostics.report import Inspection, require_object
+from manifold_dl.diagnostics.report import Inspection, Report, require_object
 
 # Rounding in single precision is about 1e-7; these leave room for the condition of a few random atoms.
 _ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-3}
 
 
-def check_coder(coder, *, m=16, n_atoms=24, n_signals=40, dtype=np.float64, rng=0):
+def check_coder(
+    coder: Any,
+    *,
+    m: int = 16,
+    n_atoms: int = 24,
+    n_signals: int = 40,
+    dtype: npt.DTypeLike = np.float64,
+    rng: np.random.Generator | int | None = 0,
+) -> Report:
     """Check that `coder.encode(signals, dictionary)` keeps the contract of a sparse coder.
 
     On random signals over a random dictionary: the codes are d×n, finite, and of the dtype of the signals
@@ -23,23 +32,27 @@ def check_coder(coder, *, m=16, n_atoms=24, n_signals=40, dtype=np.float64, rng=
     worse than none, ‖y − Dx‖ ≤ ‖y‖; a signal of zeros gets no atoms, copies of a signal get copies of its
     code, and tiny and huge signals do no harm.
 
-    A coder may promise more, by attributes (of the class, or properties), and is then held to it:
+    A coder may promise more, by attributes of its protocol, and is then checked for it:
 
     - ``optimal_on_support``: the codes are a least-squares fit on their own support;
     - ``scale_equivariant``: signals multiplied by c get codes multiplied by c;
-    - ``numbers_atoms``: it names atoms by number, so they are not reordered.
+    - ``numbers_atoms``: its codes depend on the numbers of the atoms, so they are not reordered.
 
     Parameters
     ----------
     coder : SparseCoder
+        An object with the method ``encode(signals, dictionary)``.
     m, n_atoms, n_signals : int
         The size of the problem, for coders that suit only some.
     dtype : float64 or float32
+        The dtype of signals and dictionary.
     rng : Generator or seed
+        For the random problem.
 
     Returns
     -------
     Report
+        What holds, what was remarked upon and what was skipped.
 
     Raises
     ------
@@ -62,7 +75,7 @@ def check_coder(coder, *, m=16, n_atoms=24, n_signals=40, dtype=np.float64, rng=
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(rng)
     D = rng.standard_normal((m, n_atoms))
-    D = np.asfortranarray(D / np.linalg.norm(D, axis=0), dtype=dtype)
+    D = np.asfortranarray(D / np.linalg.norm(D, axis=0)).astype(dtype)
     X = rng.standard_normal((n_atoms, n_signals)) * (rng.random((n_atoms, n_signals)) < 3 / n_atoms)
     Y = (D @ X + 0.05 * rng.standard_normal((m, n_signals))).astype(dtype)
 
@@ -77,20 +90,21 @@ def check_coder(coder, *, m=16, n_atoms=24, n_signals=40, dtype=np.float64, rng=
 
 @dataclass(frozen=True)
 class _Runner:
-    """The coder as `learn_dictionary` calls it; what that refuses is a fault."""
+    """Calls the coder as `learn_dictionary` does; what that refuses is a fault."""
 
     inspection: Inspection
     coder: Any
 
-    def __call__(self, signals, dictionary):
+    def __call__(self, signals: np.ndarray, dictionary: np.ndarray) -> scipy.sparse.csc_array:
         with self.inspection.calling():
             return run_coder(self.coder, signals, dictionary)
 
-    def promises(self, name):
+    def promises(self, name: str) -> bool:
+        """Return an optional attribute of the protocol of a coder, False by default."""
         return bool(getattr(self.coder, name, False))
 
 
-def _check_form(inspection, run, Y, D):
+def _check_form(inspection: Inspection, run: _Runner, Y: np.ndarray, D: np.ndarray) -> None:
     before = Y.copy(), D.copy()
     X = run(Y, D)
     unchanged = np.array_equal(before[0], Y) and np.array_equal(before[1], D)
@@ -113,10 +127,12 @@ def _check_form(inspection, run, Y, D):
     )
 
 
-def _check_symmetries(inspection, run, Y, D, rng):
+def _check_symmetries(
+    inspection: Inspection, run: _Runner, Y: np.ndarray, D: np.ndarray, rng: np.random.Generator
+) -> None:
     X = run(Y, D).toarray()
 
-    def require_codes(signals, dictionary, expected, fault):
+    def require_codes(signals: np.ndarray, dictionary: np.ndarray, expected: np.ndarray, fault: str) -> None:
         if not _close(run(signals, dictionary).toarray(), expected):
             inspection.fail(fault)
 
@@ -134,7 +150,7 @@ def _check_symmetries(inspection, run, Y, D, rng):
     inspection.require(True, "signs and order of atoms and signals carry over to the codes", "")
 
 
-def _check_quality(inspection, run, Y, D):
+def _check_quality(inspection: Inspection, run: _Runner, Y: np.ndarray, D: np.ndarray) -> None:
     X = run(Y, D)
     if not X.nnz:
         inspection.fail(
@@ -161,7 +177,7 @@ def _check_quality(inspection, run, Y, D):
         inspection.skip(f"{fact} (not promised)")
 
 
-def _check_extreme_signals(inspection, run, Y, D):
+def _check_extreme_signals(inspection: Inspection, run: _Runner, Y: np.ndarray, D: np.ndarray) -> None:
     zeros = Y.copy()
     zeros[:, ::2] = 0
     X = run(zeros, D)
@@ -174,7 +190,7 @@ def _check_extreme_signals(inspection, run, Y, D):
     if not run.promises("numbers_atoms") and not _close(codes, codes[:, :1]):
         inspection.fail("gave copies of one signal different codes")
 
-    # Squares of these leave the range of the dtype, so sums of squares must be formed with care.
+    # Squares of these are outside the range of the dtype, so that sums of squares need scaling.
     tiny, huge = (1e-170, 1e170) if Y.dtype == np.float64 else (1e-25, 1e25)
     for name, size in (("tiny", tiny), ("huge", huge)):
         signals = (Y.astype(np.float64) * size).astype(Y.dtype)
@@ -187,7 +203,9 @@ def _check_extreme_signals(inspection, run, Y, D):
     inspection.require(True, "zeros, copies, tiny and huge signals do no harm", "")
 
 
-def _require_no_worse_than_zero(inspection, Y, D, X, where=""):
+def _require_no_worse_than_zero(
+    inspection: Inspection, Y: np.ndarray, D: np.ndarray, X: Any, where: str = ""
+) -> None:
     Y, D = Y.astype(np.float64), D.astype(np.float64)
     norms = np.linalg.norm(Y, axis=0)
     left = np.linalg.norm(Y - D @ X.astype(np.float64), axis=0)
@@ -198,6 +216,6 @@ def _require_no_worse_than_zero(inspection, Y, D, X, where=""):
         inspection.fail(fault)
 
 
-def _close(actual, expected):
+def _close(actual: np.ndarray, expected: np.ndarray) -> bool:
     scale = np.abs(expected).max(initial=0)
-    return np.abs(actual - expected).max(initial=0) <= _ROUNDING[expected.dtype] * scale
+    return bool(np.abs(actual - expected).max(initial=0) <= _ROUNDING[expected.dtype] * scale)

@@ -1,29 +1,40 @@
-"""The contract of a line searcher: a step that is never for the worse, on any manifold."""
+"""The contract of a line searcher: a step that never raises the cost, on any manifold."""
 
 import copy
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from pymanopt.manifolds import Euclidean, Sphere
+from pymanopt.manifolds.manifold import Manifold
 
-from manifold_dl.diagnostics.report import Inspection, require_object
+from manifold_dl.diagnostics.report import Inspection, Report, require_object
 
 
-def check_line_searcher(searcher, rng=0):
-    """Check that ``searcher.search(objective, manifold, x, d, f0, df0)`` can be trusted by an optimizer.
+def check_line_searcher(searcher: Any, rng: np.random.Generator | int | None = 0) -> Report:
+    """Check that ``searcher.search(objective, manifold, x, d, f0, df0)`` does what optimizers rely on.
 
-    On a sphere and in flat space, with directions short and long: it returns the length of the step and the
-    point after it, the two agree, the point is no worse than x, and a descent direction is used. A zero
-    direction, an ascent direction and a cost that is not a number leave x where it is, with a step of
-    length 0. Optimizers copy a searcher for every run, so it must survive that.
+    On a sphere and in flat space, with short and long directions: it returns the length of the step and the
+    point after it, the two agree, the cost is not above that at x, and lower along a descent direction. For a
+    zero direction, an ascent direction and a cost that is not a number it returns x and a step of length 0.
+    Optimizers copy a searcher for every run, so it must be possible to copy it.
 
     Parameters
     ----------
     searcher : Pymanopt line searcher
+        An object with the method ``search``.
     rng : Generator or seed
+        For the random problems.
 
     Returns
     -------
     Report
+        What holds.
+
+    Raises
+    ------
+    CheckFailed
+        An `AssertionError` that names the first fault found.
 
     Examples
     --------
@@ -39,7 +50,7 @@ def check_line_searcher(searcher, rng=0):
     x = rng.standard_normal(5)
     x /= np.linalg.norm(x)
 
-    def cost(y):
+    def cost(y: np.ndarray) -> float:
         return float(y @ A @ y)
 
     with inspection.calling():
@@ -53,7 +64,15 @@ def check_line_searcher(searcher, rng=0):
     return inspection.report()
 
 
-def _check_descent(inspection, searcher, manifold, cost, x, d, slope):
+def _check_descent(
+    inspection: Inspection,
+    searcher: Any,
+    manifold: Manifold,
+    cost: Callable[[np.ndarray], float],
+    x: np.ndarray,
+    d: np.ndarray,
+    slope: float,
+) -> None:
     before = x.copy(), d.copy()
     result = copy.deepcopy(searcher).search(cost, manifold, x, d, cost(x), slope)
     pair = isinstance(result, tuple) and len(result) == 2
@@ -75,13 +94,20 @@ def _check_descent(inspection, searcher, manifold, cost, x, d, slope):
         cost(y) < cost(x), "uses a descent direction", "found nothing better along a descent direction"
     )
     t = step / np.linalg.norm(d)
-    # The same point by exp or by retraction, to the third order of a step; half the digits for exp itself.
+    # The point by exp or by retraction, which agree to third order; half of the digits for exp itself.
     near = min(np.linalg.norm(move(x, t * d) - y) for move in (manifold.exp, manifold.retraction))
     fault = f"says that the step has length {step:.6g}, which does not lead to the point it returns"
     inspection.require(near <= 1e-6, "step size and point agree", fault)
 
 
-def _check_refusals(inspection, searcher, manifold, cost, x, gradient):
+def _check_refusals(
+    inspection: Inspection,
+    searcher: Any,
+    manifold: Manifold,
+    cost: Callable[[np.ndarray], float],
+    x: np.ndarray,
+    gradient: np.ndarray,
+) -> None:
     slope = manifold.inner_product(x, gradient, gradient)
     nan = lambda y: float("nan")
     cases = {

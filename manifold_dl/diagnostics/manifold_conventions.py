@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from manifold_dl.diagnostics.manifold_sample import ManifoldSample, agree
-from manifold_dl.diagnostics.paths import accepts_generator, has_map
+from manifold_dl.diagnostics.paths import accepts_generator, has_map, random_tangent
 from manifold_dl.diagnostics.report import Inspection
 
 # `closest` may stay a little inside of a manifold with a boundary: that of NonNegative does, by 1e-6.
@@ -51,7 +51,6 @@ def remark_on_single_precision(inspection: Inspection, sample: ManifoldSample) -
         "retraction": (a, np.float64(0.1) * u),
         "transport": (a, b, u),
         "zero_vector": (a,),
-        "random_tangent_vector": (a,),
         "log": (a, b),
         "pair_mean": (a, b),
     }
@@ -60,6 +59,8 @@ def remark_on_single_precision(inspection: Inspection, sample: ManifoldSample) -
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on accuracy, which is less in float32
         wide = [name for name, given in calls.items() if _widens(getattr(manifold, name), *given)]
+        if random_tangent(manifold, a, sample.rng).dtype != np.float32:
+            wide.append("random_tangent_vector")
     if wide:
         inspection.remark(f"float32 points give float64 results: {', '.join(wide)}")
 

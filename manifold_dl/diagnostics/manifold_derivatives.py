@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import pymanopt
 
+from manifold_dl.diagnostics.derivatives import check_gradient, check_hessian
 from manifold_dl.diagnostics.manifold_sample import ROUNDING, ManifoldSample
 from manifold_dl.diagnostics.report import CheckFailed, Inspection
-from manifold_dl.diagnostics.taylor import check_gradient, check_hessian
 from manifold_dl.manifolds.factories import is_rotation_quotient
 
 

@@ -39,7 +39,7 @@ def _check_orthogonality(inspection: Inspection, sample: ManifoldSample) -> None
     V, W = sample.ambient(), sample.project(sample.ambient())
     normal = V - sample.project(V)
     if sample.is_submanifold:
-        product, size = np.real(np.vdot(normal, W)), np.linalg.norm(V) * np.linalg.norm(W)
+        product, size = np.real(np.vdot(normal, W)), float(np.linalg.norm(V) * np.linalg.norm(W))
     elif agree(sample.manifold.projection(sample.x, V), sample.project(V)):
         product, size = sample.manifold.inner_product(sample.x, normal, W), 1.0
     else:

@@ -1,4 +1,4 @@
-"""The contract of an optimizer: from a start to a better point of the same manifold, every time the same."""
+"""The contract of an optimizer: from a start to a better point of the same manifold, reproducibly."""
 
 import contextlib
 import inspect
@@ -13,35 +13,37 @@ from manifold_dl.diagnostics.report import Inspection, Report, require_object
 from manifold_dl.manifolds.randomness import global_generator
 from manifold_dl.optimizers import OptimizerRun
 
-# Of the descent from the start to the minimum, so much may be left. With a gradient of 1e-6, where Pymanopt's
-# optimizers stop by default, it is about 1e-12.
+# The fraction of the descent from the start to the minimum that may be missing. With a gradient of 1e-6,
+# where Pymanopt's optimizers stop by default, it is about 1e-12.
 _REACHED = 1e-6
-# An optimizer that leaves more than this is none that converges.
+# An optimizer for which more than this is missing does not converge.
 _NEAR = 1e-2
 
 
 def check_optimizer(optimizer: Any, *, converges: bool = True, rng: Any = 0) -> Report:
-    """Check that ``optimizer.run(problem, initial_point=point)`` can be trusted by an update rule.
+    """Check that ``optimizer.run(problem, initial_point=point)`` does what update rules rely on.
 
     On small dictionary problems with one atom and with several, on spheres, lines, orthonormal columns and in
     flat space: it returns an object whose `point` is a finite point of the manifold, with a cost that is not
-    above that of the start, and reaches the minimum, which the SVD or least squares tell. It leaves its
-    initial point alone; the same start gives the same bits; a second run is as good as the first; and where
-    the gradient is zero at the start it stays. It is run as `SimCO` runs it, on a copy.
+    above that of the start, and reaches the minimum, which is known by the SVD or least squares. It does not
+    change its initial point; the same start gives the same bits; a second run is as good as the first; and at
+    a start with zero gradient it stays. It is run as `SimCO` runs it, on a copy.
 
     Parameters
     ----------
     optimizer : Pymanopt optimizer
-        Its class needs nothing but `run`. To leave out what it is not made for, it raises
-        `NotImplementedError`; such problems are listed as skipped.
+        Its class needs nothing but `run`. For problems that it does not support it raises
+        `NotImplementedError`; they are listed as skipped.
     converges : bool
-        False for an optimizer that is meant to make a few steps, or that only approximates a minimum: what it
-        leaves of the descent is then a remark.
+        False for an optimizer that makes a few steps only, or approximates a minimum: the missing fraction of
+        the descent is then a remark.
     rng : Generator or seed
+        For the random problems.
 
     Returns
     -------
     Report
+        What holds, what was remarked upon and what was skipped.
 
     Raises
     ------
@@ -66,7 +68,7 @@ def check_optimizer(optimizer: Any, *, converges: bool = True, rng: Any = 0) -> 
             if point is None:
                 continue
             _check_descent(inspection, problem, point, converges)
-            if not solved:  # once is enough to see what it remembers
+            if not solved:  # once is enough to find what it remembers
                 _check_repetition(inspection, optimizer, problem, point, converges)
             solved = True
         if not solved:
@@ -77,7 +79,7 @@ def check_optimizer(optimizer: Any, *, converges: bool = True, rng: Any = 0) -> 
     return inspection.report()
 
 
-def _check_signature(inspection, optimizer):
+def _check_signature(inspection: Inspection, optimizer: Any) -> None:
     signature = inspect.signature(optimizer.run)
     try:
         signature.bind(None, initial_point=None)
@@ -86,22 +88,24 @@ def _check_signature(inspection, optimizer):
         inspection.fail(fault, cause=error)
 
 
-def _run(inspection, optimizer, problem, start):
-    """The point where it ends; None if it does not do such problems."""
+def _run(
+    inspection: Inspection, optimizer: Any, problem: KnownProblem, start: np.ndarray
+) -> np.ndarray | None:
+    """Return the point where it ends; None if it does not support such problems."""
     try:
         return OptimizerRun(optimizer).minimize(problem.make(), start, rng=0)
     except ComponentError as error:
         if not isinstance(error.__cause__, NotImplementedError):
             inspection.fail(f"{error.problem} (for {problem.name})", cause=error)
         reason = str(error.__cause__) or "not implemented"
-    except (TypeError, ValueError) as error:  # a sentence of ours on what it is not made for
+    except (TypeError, ValueError) as error:  # raised by this package for an unsupported problem
         reason = str(error)
     inspection.skip(f"{problem.name} ({reason.rstrip('.')})")
     return None
 
 
-def _check_run(inspection, optimizer, problem):
-    """The point where it ends, a finite one of the manifold; None if it does not do such problems."""
+def _check_run(inspection: Inspection, optimizer: Any, problem: KnownProblem) -> np.ndarray | None:
+    """Return the finite point of the manifold where it ends; None if it does not support such problems."""
     start = problem.start.copy()
     point = _run(inspection, optimizer, problem, start)
     if point is None:
@@ -118,7 +122,7 @@ def _check_run(inspection, optimizer, problem):
     return point
 
 
-def _check_descent(inspection, problem, point, converges):
+def _check_descent(inspection: Inspection, problem: KnownProblem, point: np.ndarray, converges: bool) -> None:
     cost = problem.make().cost
     before, after = cost(problem.start), cost(point)
     fault = f"raised the cost from {before:.6g} to {after:.6g} (for {problem.name})"
@@ -138,7 +142,9 @@ def _check_descent(inspection, problem, point, converges):
         )
 
 
-def _check_repetition(inspection, optimizer, problem, point, converges):
+def _check_repetition(
+    inspection: Inspection, optimizer: Any, problem: KnownProblem, point: np.ndarray, converges: bool
+) -> None:
     again = OptimizerRun(optimizer).minimize(problem.make(), problem.start.copy(), rng=0)
     same = np.array_equal(point, again)
     if not same:
@@ -146,7 +152,7 @@ def _check_repetition(inspection, optimizer, problem, point, converges):
         for _ in range(2):
             with global_generator(1):
                 seeded.append(OptimizerRun(optimizer).minimize(problem.make(), problem.start.copy(), rng=0))
-        same = np.array_equal(*seeded)
+        same = np.array_equal(seeded[0], seeded[1])
         if same:
             inspection.remark("draws from NumPy's global generator: seed that for a run that can be repeated")
     fault = f"is not deterministic: a second run from the same start gave another point (for {problem.name})"
@@ -167,8 +173,8 @@ def _check_repetition(inspection, optimizer, problem, point, converges):
     )
 
 
-def _check_stationary(inspection, optimizer):
-    problem: KnownProblem = solved_problem()
+def _check_stationary(inspection: Inspection, optimizer: Any) -> None:
+    problem = solved_problem()
     point = _run(inspection, optimizer, problem, problem.start.copy())
     if point is None:
         return

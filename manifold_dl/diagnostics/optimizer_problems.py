@@ -1,7 +1,7 @@
 """Dictionary problems whose minimum is known by other means, for `check_optimizer`.
 
-With one atom to a signal and codes that follow, every atom has signals of its own, and its best place is
-their leading singular vector: K-SVD. With fixed codes, the best orthonormal atoms are a polar factor (the
+With one atom per signal and codes that follow, every atom has signals of its own, and its optimum is their
+leading singular vector: K-SVD. With fixed codes, the best orthonormal atoms are a polar factor (the
 Procrustes problem), and the best atoms of any norm are least squares.
 """
 
@@ -20,7 +20,7 @@ _M, _PER_ATOM = 6, 12
 
 @dataclass(frozen=True)
 class KnownProblem:
-    """A problem, where to start, and the value of its minimum. `make` gives a fresh problem at every call."""
+    """A problem, its start, and the value of its minimum. `make` returns a new problem at every call."""
 
     name: str
     make: Callable[[], DictionaryProblem]
@@ -29,13 +29,13 @@ class KnownProblem:
 
 
 def known_problems(rng: np.random.Generator) -> Iterator[KnownProblem]:
-    """One atom and many, on spheres, lines, orthonormal columns and in flat space."""
+    """Yield problems with one atom and several, on spheres, lines, orthonormal columns and in flat space."""
     for name, manifold, n_atoms in (
         ("one atom on a sphere", Spheres, 1),
         ("one atom on a line", Lines, 1),
         ("four atoms on spheres", Spheres, 4),
     ):
-        yield _one_atom_to_a_signal(name, manifold, n_atoms, rng)
+        yield _one_atom_per_signal(name, manifold, n_atoms, rng)
     X = csc_array(rng.standard_normal((3, 30)))
     Y = _unit_columns(rng.standard_normal((_M, 3))) @ X + 0.1 * rng.standard_normal((_M, 30))
     yield KnownProblem(
@@ -54,17 +54,17 @@ def known_problems(rng: np.random.Generator) -> Iterator[KnownProblem]:
 
 
 def solved_problem() -> KnownProblem:
-    """A problem whose start is its minimum: residual and gradient are zero there, exactly."""
+    """Return a problem whose start is its minimum: residual and gradient are exactly zero there."""
     start = np.eye(_M)[:, :1]
     X = csc_array([[1.0, -2.0, 4.0]])
     Y = start @ X
     return KnownProblem("a start with zero gradient", lambda: update_problem(Y, X, threads=1), start, 0.0)
 
 
-def _one_atom_to_a_signal(
+def _one_atom_per_signal(
     name: str, manifold: Callable, n_atoms: int, rng: np.random.Generator
 ) -> KnownProblem:
-    groups = [_two_directions(rng) for _ in range(n_atoms)]
+    groups = [_signals_along_one_direction(rng) for _ in range(n_atoms)]
     Y = np.hstack(groups)
     mask = np.kron(np.eye(n_atoms), np.ones(_PER_ATOM)) > 0
     minimum = float(np.sum(Y**2) - sum(np.linalg.norm(group, 2) ** 2 for group in groups))
@@ -72,8 +72,8 @@ def _one_atom_to_a_signal(
     return KnownProblem(name, lambda: update_problem(Y, mask, manifold=manifold, threads=1), start, minimum)
 
 
-def _two_directions(rng: np.random.Generator) -> np.ndarray:
-    """Signals along one direction with noise in the others: a leading singular value that stands out."""
+def _signals_along_one_direction(rng: np.random.Generator) -> np.ndarray:
+    """Return signals along one direction with noise in the others: one singular value is much larger."""
     direction = _unit_columns(rng.standard_normal((_M, 1)))
     return direction @ rng.standard_normal((1, _PER_ATOM)) + 0.2 * rng.standard_normal((_M, _PER_ATOM))
 

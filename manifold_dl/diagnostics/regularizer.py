@@ -1,17 +1,19 @@
-"""The contract of a regularizer: one smooth number, and derivatives that belong to it."""
+"""The contract of a regularizer: one smooth number, and its derivatives."""
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 
 from manifold_dl.diagnostics.report import CheckFailed, Inspection, Report
-from manifold_dl.diagnostics.smoothness import find_kink
+from manifold_dl.diagnostics.smoothness import check_smooth
 from manifold_dl.diagnostics.taylor import taylor_report
 from manifold_dl.regularizers import Scaled, Sum, differentiable
-from manifold_dl.regularizers.functions import Function, as_regularizer
+from manifold_dl.regularizers.algebra import Function, as_regularizer
+from manifold_dl.regularizers.protocol import has_member
 
-# Derivatives that differ by rounding only agree to this part of their size.
+# Derivatives that differ by rounding only agree to this fraction of their size.
 _AGREE = 1e-8
 
 
@@ -21,7 +23,7 @@ def check_regularizer(
     *,
     m: int = 16,
     n_atoms: int = 12,
-    rng: Any = 0,
+    rng: np.random.Generator | int | None = 0,
 ) -> Report:
     """Check a penalty on the dictionary, and its derivatives, given or supplied by autograd.
 
@@ -29,21 +31,24 @@ def check_regularizer(
     no kinks along random paths, where entries are zero and where atoms are orthogonal. The gradient is m×d,
     finite, and leaves a Taylor remainder of slope 2. The Hessian product is m×d, finite, linear and
     symmetric, and leaves slope 3; it is skipped, with the reason, if neither the regularizer nor autograd has
-    one. Both agree with autograd's, if autograd can see through `value`.
+    one. Both agree with autograd's, if autograd can differentiate `value`.
 
     Parameters
     ----------
     regularizer : Regularizer, or function of the dictionary
+        The penalty to check.
     dictionary : m×d array, optional
         Where to check. By default m×n_atoms unit atoms at random, which suit any regularizer that
         is defined everywhere.
     m, n_atoms : int
         The shape of a random dictionary, for regularizers that suit only some.
     rng : Generator or seed
+        For the random dictionary and directions.
 
     Returns
     -------
     Report
+        What holds and what was skipped.
 
     Raises
     ------
@@ -77,7 +82,7 @@ def check_regularizer(
 
     _check_value(inspection, regularizer, D, drawn)
     gradient = _check_gradient(inspection, regularizer, penalty, D)
-    _check_smooth(inspection, penalty, D, rng)
+    check_smooth(inspection, penalty, D, rng)
     slope = np.vdot(gradient, U)
     _check_taylor(inspection, "gradient", penalty, D, U, [slope])
     hessian = _check_hessian(inspection, regularizer, penalty, D, U, V)
@@ -88,7 +93,7 @@ def check_regularizer(
     return inspection.report()
 
 
-def _check_value(inspection, regularizer, D, drawn):
+def _check_value(inspection: Inspection, regularizer: Any, D: np.ndarray, drawn: bool) -> None:
     before = D.copy()
     m, d = D.shape
     advice = f"; checked at {m}×{d}: pass m= and n_atoms= if it is made for another size" if drawn else ""
@@ -108,21 +113,23 @@ def _check_value(inspection, regularizer, D, drawn):
     inspection.require(again, "a second call gives the same value", fault)
 
 
-def _raw_value(regularizer, D):
-    """What was returned, before it is made a float."""
+def _raw_value(regularizer: Any, D: np.ndarray) -> Any:
+    """Return the value as it was returned, before it is converted to a float."""
     return regularizer(D) if isinstance(regularizer, Function) else regularizer.value(D)
 
 
-def _check_gradient(inspection, regularizer, penalty, D):
-    own = hasattr(regularizer, "gradient") and not isinstance(regularizer, Function)
+def _check_gradient(inspection: Inspection, regularizer: Any, penalty: Any, D: np.ndarray) -> np.ndarray:
+    own = has_member(regularizer, "gradient") and not isinstance(regularizer, Function)
     before = D.copy()
     missing = "{} in its gradient" if own else "has no gradient: {}"
     gradient = _call(inspection, lambda: penalty.gradient(D), missing)
     return _check_array(inspection, "gradient", gradient, D, before)
 
 
-def _check_array(inspection, name, array, D, before):
-    """A derivative with the shape of D, finite, and computed without changing D."""
+def _check_array(
+    inspection: Inspection, name: str, array: Any, D: np.ndarray, before: np.ndarray
+) -> np.ndarray:
+    """Return a derivative that has the shape of D, is finite, and was computed without changing D."""
     unchanged = np.array_equal(before, D)
     inspection.require(unchanged, "leaves the dictionary alone", "changed the dictionary in a derivative")
     shape = np.shape(array) if array is not None else None
@@ -135,44 +142,9 @@ def _check_array(inspection, name, array, D, before):
     return array
 
 
-def _check_smooth(inspection, penalty, D, rng):
-    """No kink along paths that pass zero entries and orthogonal atoms, and a finite gradient there."""
-    norms = np.linalg.norm(D, axis=0)
-    aside = rng.standard_normal(D.shape)
-    aside *= norms / np.linalg.norm(aside, axis=0)
-    zeros = np.where(rng.random(D.shape) < 0.1, 0.0, D)
-    zeros[rng.integers(len(D))] = 0
-    orthogonal = D.copy()
-    k = min(D.shape)
-    orthogonal[:, :k] = np.linalg.qr(D[:, :k])[0] * norms[:k]
-    places = {"where entries are zero": zeros, "where atoms are orthogonal": orthogonal}
-    paths = [("", lambda t: D * np.cos(t) + aside * np.sin(t))]
-    paths += [(name, lambda t, start=start: start + 0.3 * t * aside) for name, start in places.items()]
-    fact = "smooth: no kink was found"
-    with np.errstate(all="ignore"):
-        for name, path in paths:
-            t = find_kink(lambda t, path=path: penalty.value(path(t)), -np.pi / 2, np.pi / 2)
-            if t is not None and math.isnan(t):
-                inspection.skip(f"{fact} {name or 'along a path'} (the penalty is not finite everywhere)")
-            elif t is not None:
-                _fail_at_kink(inspection, path(t))
-        inspection.require(True, fact, "")
-        for name, start in places.items():
-            if not math.isfinite(penalty.value(start)):
-                continue
-            finite = np.isfinite(penalty.gradient(start)).all()
-            fault = f"is not smooth: its gradient is not finite {name}"
-            inspection.require(finite, f"the gradient is finite {name}", fault)
-
-
-def _fail_at_kink(inspection, D):
-    # A kink is found to about 1e-6 of a path; a dictionary elsewhere has no entries as small as that.
-    where = "where an entry of the dictionary is zero" if np.abs(D).min() < 1e-5 else "along a path"
-    remedy = "Take a smooth function in its place, such as √(x² + ε) for |x|"
-    inspection.fail(f"is not smooth: its slope jumps {where}. {remedy}")
-
-
-def _check_taylor(inspection, subject, penalty, D, U, derivatives):
+def _check_taylor(
+    inspection: Inspection, subject: str, penalty: Any, D: np.ndarray, U: np.ndarray, derivatives: list[float]
+) -> None:
     report = taylor_report(subject, lambda t: penalty.value(D + t * U), derivatives, size=np.abs(D).max())
     if not report:
         message = f"{inspection.subject}: {report.verdict[0].lower()}{report.verdict[1:]}"
@@ -181,10 +153,12 @@ def _check_taylor(inspection, subject, penalty, D, U, derivatives):
     inspection.require(True, f"the {subject} belongs to the value, {slope}", "")
 
 
-def _check_hessian(inspection, regularizer, penalty, D, U, V):
-    """The Hessian product with U, checked for its form; None if there is none."""
+def _check_hessian(
+    inspection: Inspection, regularizer: Any, penalty: Any, D: np.ndarray, U: np.ndarray, V: np.ndarray
+) -> np.ndarray | None:
+    """Return the Hessian product with U, which is linear and symmetric; None if there is none."""
     before = D.copy()
-    if hasattr(regularizer, "hessian"):
+    if has_member(regularizer, "hessian"):
         hessian = _call(inspection, lambda: penalty.hessian(D, U), "{} in its hessian")
     else:
         try:
@@ -209,39 +183,43 @@ def _check_hessian(inspection, regularizer, penalty, D, U, V):
 
 
 class _ValueOnly:
-    """A regularizer stripped of its derivatives, so that autograd supplies them."""
+    """A regularizer without its derivatives, so that autograd supplies them."""
 
-    def __init__(self, regularizer):
+    def __init__(self, regularizer: Any) -> None:
         self.value = regularizer.value
 
 
-def _check_autograd(inspection, regularizer, D, U, gradient, hessian):
+def _check_autograd(
+    inspection: Inspection, regularizer: Any, D: np.ndarray, U: np.ndarray, gradient: np.ndarray, hessian: Any
+) -> None:
     automatic = differentiable(_ValueOnly(regularizer))
-    derivatives = {
+    derivatives: dict[Literal["gradient", "hessian"], tuple[Any, Callable[[], np.ndarray]]] = {
         "gradient": (gradient, lambda: automatic.gradient(D)),
         "hessian": (hessian, lambda: automatic.hessian(D, U)),
     }
     for name, (ours, supply) in derivatives.items():
-        if isinstance(regularizer, Function) or not hasattr(regularizer, name):
+        if isinstance(regularizer, Function) or not has_member(regularizer, name):
             inspection.skip(f"the {name} agrees with autograd (which supplies it)")
             continue
         try:
             theirs = supply()
-        except TypeError:  # its value is written with NumPy, or in C: the slopes have to do
-            inspection.skip("agrees with autograd (which cannot see through its value)")
+        except TypeError:  # its value is written with NumPy, or in C: the slopes must suffice
+            inspection.skip("agrees with autograd (which cannot differentiate its value)")
             return
         close = np.linalg.norm(ours - theirs) <= _AGREE * (np.linalg.norm(theirs) or 1)
         fault = f"has a {name} that differs from autograd's"
         inspection.require(close, f"the {name} agrees with autograd", fault)
 
 
-def _check_shared_work(inspection, regularizer, D, U, gradient, hessian):
-    if not hasattr(regularizer, "at"):
+def _check_shared_work(
+    inspection: Inspection, regularizer: Any, D: np.ndarray, U: np.ndarray, gradient: np.ndarray, hessian: Any
+) -> None:
+    if not has_member(regularizer, "at"):
         return
-    there = regularizer.at(D)
-    results = {"value": (there.value, regularizer.value(D)), "gradient": (there.gradient, gradient)}
+    evaluated = regularizer.at(D)
+    results = {"value": (evaluated.value, regularizer.value(D)), "gradient": (evaluated.gradient, gradient)}
     if hessian is not None:
-        results["hessian"] = (there.hessian(U), hessian)
+        results["hessian"] = (evaluated.hessian(U), hessian)
     for name, (shared, alone) in results.items():
         shared = shared() if callable(shared) else shared
         close = np.linalg.norm(shared - alone) <= _AGREE * (np.linalg.norm(alone) or 1)
@@ -249,10 +227,10 @@ def _check_shared_work(inspection, regularizer, D, U, gradient, hessian):
         inspection.require(close, "at(dictionary) gives the same numbers", fault)
 
 
-def _call(inspection, function, fault, advice=""):
-    """The result of a call of the user's; an exception becomes a fault, said with its type and message.
+def _call(inspection: Inspection, function: Callable[[], Any], fault: str, advice: str = "") -> Any:
+    """Return the result of user code; an exception becomes a fault, with its type and message.
 
-    The advice is for errors that come from a dictionary of another size than expected.
+    The advice is for errors due to a dictionary of another size than expected.
     """
     try:
         return function()
@@ -263,5 +241,5 @@ def _call(inspection, function, fault, advice=""):
         inspection.fail(fault.format(found) + advice, cause=error)
 
 
-def _unit(array):
+def _unit(array: np.ndarray) -> np.ndarray:
     return array / np.linalg.norm(array)

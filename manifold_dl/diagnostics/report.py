@@ -1,4 +1,4 @@
-"""What a check returns, and what it raises: the convention that all checks share."""
+"""What a check returns and what it raises: the convention of all checks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,17 +15,17 @@ class CheckFailed(AssertionError):
     Attributes
     ----------
     report : Report or TaylorReport
-        What was found up to the fault; the one of a derivative has a `plot`.
+        What was found up to the fault; that of a derivative has a `plot`.
     """
 
-    def __init__(self, message, report=None):
+    def __init__(self, message: str, report: Any = None) -> None:
         super().__init__(message)
         self.report = report
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found in order. True unless a fault was found.
+    """The result of a check. True unless a fault was found.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Report:
     passed : tuple of str
         What holds.
     remarks : tuple of str
-        What is allowed, but worth knowing: it works, and something else would be faster or more accurate.
+        What is allowed but worth knowing: it works, and another way would be faster or more accurate.
     skipped : tuple of str
         What could not be checked or was not promised, with the reason.
     fault : str or None
@@ -72,12 +72,12 @@ class Report:
 
 
 class Inspection:
-    """The notes of a check under way: what holds, what was skipped, and the fault that ends it.
+    """The record of a running check: what holds, what was skipped, and the fault that ends it.
 
     Parameters
     ----------
     subject : object
-        What is checked; it gives the report its title, see `title_of`.
+        What is checked; the title of the report is its name, see `title_of`.
     """
 
     def __init__(self, subject: Any) -> None:
@@ -87,14 +87,14 @@ class Inspection:
         self.skipped: list[str] = []
 
     def require(self, holds: Any, fact: str, fault: str) -> None:
-        """Note the fact if it holds; otherwise raise `CheckFailed` with the fault, said of the subject."""
+        """Record the fact if it holds; otherwise raise `CheckFailed` with the fault of the subject."""
         if not holds:
             self.fail(fault)
         if fact not in self.passed:
             self.passed.append(fact)
 
     def fail(self, fault: str, cause: BaseException | None = None) -> NoReturn:
-        """Raise `CheckFailed` with the fault, said of the subject."""
+        """Raise `CheckFailed` with the fault of the subject."""
         raise CheckFailed(f"{self.subject} {fault}.", self.report(fault)) from cause
 
     @contextmanager
@@ -104,27 +104,28 @@ class Inspection:
             yield
         except CheckFailed:
             raise
-        except ComponentError as error:  # said of the subject already
+        except ComponentError as error:  # the message names the subject already
             self.fail(f"{error.problem}{where}", cause=error)
         except Exception as error:
             self.fail(f"raised {type(error).__name__}: {str(error).rstrip('.')}{where}", cause=error)
 
     def remark(self, fact: str) -> None:
-        """Note what is no fault, but worth knowing."""
+        """Record what is no fault, but worth knowing."""
         if fact not in self.remarks:
             self.remarks.append(fact)
 
     def skip(self, fact: str) -> None:
-        """Note what could not be checked, with the reason."""
+        """Record what could not be checked, with the reason."""
         if fact not in self.skipped:
             self.skipped.append(fact)
 
     def report(self, fault: str | None = None) -> Report:
+        """Return what was found so far."""
         return Report(self.subject, tuple(self.passed), tuple(self.skipped), tuple(self.remarks), fault)
 
 
 def require_object(subject: Any, method: str, example: str) -> None:
-    """Refuse a class in the place of an object, and an object without the method that makes its kind.
+    """Refuse a class in the place of an object, and an object without the method that its kind must have.
 
     Examples
     --------
@@ -145,7 +146,7 @@ def require_object(subject: Any, method: str, example: str) -> None:
 
 
 def title_of(subject: Any) -> str:
-    """The name of what is checked: of the function if it is one, of the class of an object otherwise.
+    """Return the name of what is checked: of the function if it is one, of the class of an object otherwise.
 
     Examples
     --------

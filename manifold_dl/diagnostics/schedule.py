@@ -1,13 +1,15 @@
-"""The contract of a schedule: index sets that an update can work through, the same for the same seed."""
+"""The contract of a schedule: valid index sets, the same for the same seed."""
+
+from typing import Any
 
 import numpy as np
 
-from manifold_dl.diagnostics.report import Inspection
+from manifold_dl.diagnostics.report import Inspection, Report
 from manifold_dl.schedules import sweep
 
 
-def check_schedule(schedule, n_atoms=12, *, covers=None, rng=0):
-    """Check that `schedule` yields sweeps that an update rule can work through.
+def check_schedule(schedule: Any, n_atoms: int = 12, *, covers: bool | None = None, rng: int = 0) -> Report:
+    """Check that `schedule` yields sweeps that an update rule can use.
 
     Every subset names at least one atom, in range, none of them twice; there is at least one subset; the same
     seed gives the same sweep; NumPy's global generator is left alone.
@@ -15,17 +17,24 @@ def check_schedule(schedule, n_atoms=12, *, covers=None, rng=0):
     Parameters
     ----------
     schedule : Schedule
+        An object with the method ``subsets(n_atoms, rng)``, or a list of subsets.
     n_atoms : int
         The number of atoms, for schedules that suit only some.
     covers : bool, optional
         Whether a sweep must move every atom. By default what the attribute `covers_atoms` of the schedule
         says, False if it has none.
     rng : seed
-        A whole number, since the same sweep is asked for twice.
+        A whole number, since the same sweep is drawn twice.
 
     Returns
     -------
     Report
+        What holds and what was skipped.
+
+    Raises
+    ------
+    CheckFailed
+        An `AssertionError` that names the first fault found.
 
     Examples
     --------
@@ -40,13 +49,13 @@ def check_schedule(schedule, n_atoms=12, *, covers=None, rng=0):
     inspection = Inspection(schedule)
     usage = np.arange(n_atoms)[::-1] // 2  # with ties
 
-    def draw():
+    def draw() -> list[np.ndarray]:
         try:
             return sweep(schedule, n_atoms, rng, usage)
         except (TypeError, ValueError) as error:
             inspection.fail(f"cannot be swept: {str(error).rstrip('.')}", cause=error)
 
-    state = np.random.get_state()  # noqa: NPY002 - the global state is what is being watched
+    state = np.random.get_state()  # noqa: NPY002 - the global state is what is being checked
     with inspection.calling():
         first, second = draw(), draw()
     inspection.require(True, "subsets of atoms in range, without repeats", "")

@@ -1,31 +1,44 @@
-"""The contract of a dictionary update: better atoms and codes on the same support, nothing else touched."""
+"""The contract of a dictionary update: better atoms and codes on the same support."""
 
+from collections.abc import Callable
 from numbers import Real
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from manifold_dl.coders.calling import as_codes
 from manifold_dl.components.calling import call
-from manifold_dl.diagnostics.report import Inspection, require_object
+from manifold_dl.diagnostics.report import Inspection, Report, require_object
 
 # Relative rounding of sums over a few hundred entries, with room for the condition of a few random atoms.
 _ROUNDING = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-4}
 
 
 def check_update(
-    update, *, m=8, n_atoms=12, n_signals=60, sparsity=3, unit_atoms=True, objective=None, dtype=float, rng=0
-):
+    update: Any,
+    *,
+    m: int = 8,
+    n_atoms: int = 12,
+    n_signals: int = 60,
+    sparsity: int = 3,
+    unit_atoms: bool = True,
+    objective: Callable[[Any, Any, Any], float] | None = None,
+    dtype: npt.DTypeLike = float,
+    rng: np.random.Generator | int | None = 0,
+) -> Report:
     """Check that ``update(signals, dictionary, codes, iteration=0, rng=...)`` is a dictionary update.
 
-    On random signals, with least-squares codes on a random support, one signal of zeros and one atom that
-    nobody uses: the result has the right shapes, types and finite numbers; atoms have unit norm; no code
-    appears outside the support; the objective does not rise; the arguments are left as they were; and the
-    same seed gives the same bits.
+    On random signals, with least-squares codes on a random support, one signal of zeros and one unused atom:
+    the result has the right shapes, types and finite numbers; atoms have unit norm; no code appears outside
+    the support; the objective does not rise; the arguments are not changed; and the same seed gives the same
+    bits.
 
     Parameters
     ----------
     update : DictionaryUpdate
+        Called with signals, dictionary and codes.
     m, n_atoms, n_signals, sparsity : int
         The size of the problem.
     unit_atoms : bool
@@ -34,11 +47,19 @@ def check_update(
         What must not rise. By default ‖Y − DX‖² + μ‖X‖² + Σ R(D), with the ridge and the regularizers that
         the update declares as `mu` (or `mu_at(iteration)`) and `regularizers`, if any.
     dtype : float64 or float32
+        The dtype of all arrays.
     rng : Generator or seed
+        For the random problem.
 
     Returns
     -------
     Report
+        What holds, what was remarked upon and what was skipped.
+
+    Raises
+    ------
+    CheckFailed
+        An `AssertionError` that names the first fault found.
 
     Examples
     --------
@@ -78,9 +99,9 @@ def check_update(
     return inspection.report()
 
 
-def _check_norms(inspection, D_new, unit_atoms):
+def _check_norms(inspection: Inspection, D_new: np.ndarray, unit_atoms: bool) -> None:
     if not unit_atoms:
-        inspection.skip("atoms have unit norm (not asked for)")
+        inspection.skip("atoms have unit norm (not required)")
         return
     norms = np.linalg.norm(D_new.astype(float), axis=0)
     i = np.argmax(np.abs(norms - 1))
@@ -88,24 +109,26 @@ def _check_norms(inspection, D_new, unit_atoms):
     inspection.require(abs(norms[i] - 1) <= _ROUNDING[D_new.dtype], "atoms have unit norm", fault)
 
 
-def _problem(m, n_atoms, n_signals, sparsity, dtype, rng):
+def _problem(
+    m: int, n_atoms: int, n_signals: int, sparsity: int, dtype: np.dtype, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, scipy.sparse.csc_array]:
     D = rng.standard_normal((m, n_atoms))
     D /= np.linalg.norm(D, axis=0)
     Y = rng.standard_normal((m, n_signals))
     Y[:, 0] = 0
     X = np.zeros((n_atoms, n_signals))
     for j in range(n_signals):
-        I = rng.choice(n_atoms - 1, sparsity, replace=False)  # nobody uses the last atom
+        I = rng.choice(n_atoms - 1, sparsity, replace=False)  # the last atom is not used
         X[I, j] = np.linalg.lstsq(D[:, I], Y[:, j])[0]
     return Y.astype(dtype), D.astype(dtype), scipy.sparse.csc_array(X.astype(dtype))
 
 
-def _declared_objective(update):
+def _declared_objective(update: Any) -> Callable[[Any, Any, Any], float]:
     mu = update.mu_at(0) if hasattr(update, "mu_at") else getattr(update, "mu", 0.0)
     mu = float(mu) if isinstance(mu, Real) else 0.0
     penalties = getattr(update, "regularizers", ())
 
-    def objective(Y, D, X):
+    def objective(Y: Any, D: Any, X: Any) -> float:
         Y, D, X = Y.astype(float), D.astype(float), X.astype(float)
         fit = np.sum((Y - D @ X) ** 2) + mu * np.sum(X.data**2)
         return float(fit) + sum(float(penalty.value(D)) for penalty in penalties)
@@ -113,8 +136,10 @@ def _declared_objective(update):
     return objective
 
 
-def _run(inspection, update, Y, D, X):
-    """The new dictionary and codes, which are m×d and d×n."""
+def _run(
+    inspection: Inspection, update: Any, Y: np.ndarray, D: np.ndarray, X: scipy.sparse.csc_array
+) -> tuple[np.ndarray, scipy.sparse.csc_array]:
+    """Return the new dictionary and codes, which are m×d and d×n."""
     with inspection.calling():
         options = {"iteration": 0, "rng": np.random.default_rng(0)}
         result = call(update, "update rule", update, Y, D, X, **options)
@@ -133,12 +158,14 @@ def _run(inspection, update, Y, D, X):
     return np.asarray(D_new), X_new
 
 
-def _check_form(inspection, D_new, X_new, D):
+def _check_form(
+    inspection: Inspection, D_new: np.ndarray, X_new: scipy.sparse.csc_array, D: np.ndarray
+) -> None:
     fault = f"returned {D_new.dtype} atoms and {X_new.dtype} codes for {D.dtype} signals"
     inspection.require(D_new.dtype == X_new.dtype == D.dtype, "the dtype is that of the signals", fault)
     fault = "returned numbers that are not finite"
     inspection.require(np.isfinite(D_new).all(), "all numbers are finite", fault)
 
 
-def _same(A, B):
+def _same(A: scipy.sparse.csc_array, B: scipy.sparse.csc_array) -> bool:
     return A.shape == B.shape and np.array_equal(A.toarray(), B.toarray())

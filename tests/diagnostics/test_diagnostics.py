@@ -535,7 +535,7 @@ def test_a_gradient_wrong_across_the_direction_differs_from_autograds():
 
 
 def test_reports_say_what_autograd_could_not_compare():
-    assert any("cannot see through" in fact for fact in check_regularizer(Quartic()).skipped)
+    assert any("cannot differentiate its value" in fact for fact in check_regularizer(Quartic()).skipped)
     assert "the gradient agrees with autograd" in check_regularizer(Quartic(readable=True)).passed
 
 
