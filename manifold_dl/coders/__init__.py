@@ -5,13 +5,12 @@ here are frozen dataclasses, one file per family. `diagnostics.check_coder` test
 coder too.
 """
 
-from typing import Protocol
-
 from manifold_dl.coders.annealed import AnnealedLasso
 from manifold_dl.coders.convex import BasisPursuit, Lasso
 from manifold_dl.coders.greedy import OMP, ForwardSelection
 from manifold_dl.coders.iterative import IHT, GradientPursuit, MatchingPursuit, SubspacePursuit
 from manifold_dl.coders.oracle import FixedSupport
+from manifold_dl.coders.protocol import FullSparseCoder, SparseCoder
 from manifold_dl.coders.reweighted import FOCUSS
 from manifold_dl.components.registry import register
 
@@ -23,24 +22,13 @@ __all__ = [
     "BasisPursuit",
     "FixedSupport",
     "ForwardSelection",
+    "FullSparseCoder",
     "GradientPursuit",
     "Lasso",
     "MatchingPursuit",
     "SparseCoder",
     "SubspacePursuit",
 ]
-
-
-class SparseCoder(Protocol):
-    """Anything with a method `encode`. The learning loop passes `threads`, `codes` and `iteration` if asked.
-
-    `codes` are the last ones, None at first, and `iteration` counts the outer iterations; an `encode` that
-    names one of them among its keywords is told.
-    """
-
-    def encode(self, signals, dictionary):
-        """Codes of the columns of `signals`: (m×n, m×d) → csc_array (d×n)."""
-
 
 register(
     "coders",

@@ -2,6 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
 
 from manifold_dl.coders.convex import Lasso
 from manifold_dl.coders.greedy import OMP
@@ -36,16 +40,53 @@ class AnnealedLasso:
     optimal_on_support = True
     scale_equivariant = True
 
-    def at(self, iteration):
-        """The coder of one outer iteration; None, outside of a loop, is the last one."""
+    def at(self, iteration: int | None) -> Lasso | OMP:
+        """The coder of one outer iteration.
+
+        Parameters
+        ----------
+        iteration : int or None
+            None, outside of a loop, is the last one.
+
+        Returns
+        -------
+        Lasso or OMP
+        """
         with naming(self.alpha, "schedule of alpha"):
             alpha = 0.0 if iteration is None else self.alpha(iteration)
         if alpha == 0:
             return OMP(sparsity=self.sparsity)
         return Lasso(alpha=alpha, sparsity=self.sparsity, relative=True)
 
-    def encode(self, signals, dictionary, *, codes=None, iteration=None, threads=None):
-        """Codes (d×n, csc) by the coder of this `iteration`; ℓ₁ codes start from the last `codes`."""
+    def encode(
+        self,
+        signals: np.ndarray,
+        dictionary: np.ndarray,
+        *,
+        codes: Any = None,
+        iteration: int | None = None,
+        threads: int | None = None,
+    ) -> scipy.sparse.csc_array:
+        """Codes by the coder of this `iteration`.
+
+        Parameters
+        ----------
+        signals : m×n array
+            A signal in every column.
+        dictionary : m×d array
+            An atom in every column, of any norm.
+        codes : d×n sparse or dense array, optional
+            Where ℓ₁ codes start from: the last codes of the same signals.
+        iteration : int, optional
+            The outer iteration; by default the coder is OMP.
+        threads : int, optional
+            All processors by default. The codes do not depend on it.
+
+        Returns
+        -------
+        csc_array
+            d×n, of the dtype of the signals.
+        """
         coder = self.at(iteration)
         if isinstance(coder, Lasso):
             return coder.encode(signals, dictionary, codes=codes, threads=threads)

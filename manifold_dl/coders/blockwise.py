@@ -1,128 +1,159 @@
-"""What every coder does around its kernel: check the input, run over blocks in threads, assemble.
+"""The pass of a coder over the signals: one function of a block, run by an engine.
 
-A kernel sees one block: a prepared dictionary and some signals as contiguous rows. It returns how many
-atoms each signal uses, their indices and their coefficients. Blocks have a fixed size, so the codes do not
-depend on the number of threads.
+`encode_blocks` prepares the dictionary once and runs `encode_block` on every block of signals. A kernel of
+`kernels.coding` sees contiguous rows in units in which no square under- or overflows. The codes of a signal
+do not depend on the other signals, so they are the same for any number of threads.
 """
 
-from functools import partial
-from numbers import Integral, Real
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from manifold_dl._validation import as_dictionary, as_matrix
-from manifold_dl.engines.threads import as_threads, ordered_map
+from manifold_dl.engines import BlockMap
+from manifold_dl.engines.protocol import partition
+from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.units import CODABLE, column_norms, divide, multiply, row_exponents
 from manifold_dl.kernels import coding as kernels
-
-BLOCK_SIZE = 1024
-
-
-def as_problem(signals, dictionary):
-    """Signals and a dictionary of the same dtype, finite and of fitting shapes."""
-    Y = as_matrix(signals, "signals")
-    D = as_dictionary(dictionary, n_rows=Y.shape[0])
-    return Y, D.astype(Y.dtype, copy=False)
+from manifold_dl.kernels.coding import Codes, PreparedDictionary, StartingCodes
+from manifold_dl.kernels.reduced.minimum_norm import take
+from manifold_dl.problem.support import Support
 
 
-def encode_blocks(Y, D, kernel, threads=None, *, unit_atoms=True, rescale=False):
-    """Codes (d×n) of the columns of Y, computed by `kernel(prepared, rows, signals, exponent)` by blocks.
+def in_any_units(settings: Any, exponent: int, dtype: np.dtype) -> Any:
+    """Settings that do not depend on the units of the signals."""
+    return settings
 
-    The third argument is the slice or array of the signals in `rows`, which are divided by 2^exponent: 0 for
-    ordinary ones, so that no square under- or overflows. A kernel with a tolerance or a penalty in the
-    units of the data has to divide it as well. With `unit_atoms` the kernel sees atoms of norm 1, and its
-    coefficients are divided by the norms afterwards. With `rescale` it sees signals whose largest entry lies
-    between 1/2 and 1.
+
+class Coding(NamedTuple):
+    """How to code a block: the kernel, its settings, and the units in which it is called.
+
+    All are functions of modules and plain values, so that another process can run it.
     """
-    d, n = D.shape[1], Y.shape[1]
+
+    kernel: Callable[..., Codes]  # (dictionary, signals, settings[, start]), of `kernels.coding`
+    settings: Any  # the named tuple that the kernel takes
+    in_units: Callable[[Any, int, np.dtype], Any] = in_any_units  # settings for signals divided by 2^exponent
+    unit_atoms: bool = True  # whether the kernel needs atoms of norm 1
+    unit_signals: bool = False  # whether the largest entry of every signal is brought between 1/2 and 1
+
+
+class CoderBlock(NamedTuple):
+    """Some signals, and the codes to start from, where the kernel takes any."""
+
+    signals: np.ndarray  # a signal in every row
+    start: StartingCodes | None
+
+
+class CompactCodes(NamedTuple):
+    """The codes of a block: the entries of all signals in a row."""
+
+    counts: np.ndarray  # entries per signal
+    indices: np.ndarray
+    values: np.ndarray
+
+
+def encode_blocks(
+    Y: np.ndarray, D: np.ndarray, coding: Coding, threads: int | None = None, start: Support | None = None
+) -> scipy.sparse.csc_array:
+    """Codes (d×n) of the columns of Y (m×n) over the columns of D (m×d), block by block.
+
+    Parameters
+    ----------
+    Y, D : arrays
+        Checked by `checks.as_problem`.
+    coding : Coding
+        The kernel and its settings.
+    threads : int, optional
+        All processors by default.
+    start : Support, optional
+        Codes of all signals to start from, for a kernel that takes them.
+
+    Returns
+    -------
+    csc_array
+    """
     norms = column_norms(D)
     # Norms that differ from 1 by rounding are 1: no atom is touched that was normalised before.
-    if not unit_atoms or np.abs(norms - 1).max() <= 64 * np.finfo(D.dtype).eps:
+    if not coding.unit_atoms or np.abs(norms - 1).max() <= 64 * np.finfo(D.dtype).eps:
         norms = None
-    prepared = kernels.prepare(np.ascontiguousarray(D.T if norms is None else (D / norms).T))
-
-    def run(block):
-        rows = np.require(Y[:, block].T, requirements=["C", "A", "W"])
-        if rescale:
-            exponents = np.frexp(np.abs(rows).max(axis=1))[1]
-            scaled = divide(rows, exponents[:, None])
-            counts, indices, values = _compact(*kernel(prepared, scaled, block, 0))
-            return counts, indices, multiply(values, np.repeat(exponents, counts))
-        exponents = row_exponents(rows)
-        if exponents is None:
-            return _compact(*kernel(prepared, rows, block, 0))
-        return _by_size(partial(kernel, prepared), rows, block, exponents)
-
-    blocks = [slice(start, min(start + BLOCK_SIZE, n)) for start in range(0, n, BLOCK_SIZE)]
-    counts, indices, values = map(
-        np.concatenate, zip(*ordered_map(run, blocks, as_threads(threads)), strict=True)
-    )
+    dictionary = kernels.prepare(np.ascontiguousarray(D.T if norms is None else (D / norms).T))
+    engine = as_engine(threads)
+    blocks = engine.open([_block(Y, part, start) for part in partition(Y.shape[1])])
+    found = engine.states(BlockMap(encode_block, (blocks,), (dictionary, norms, coding)))
+    counts, indices, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
     indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    return scipy.sparse.csc_array((values, indices, indptr), shape=(D.shape[1], Y.shape[1]))
+
+
+def encode_block(
+    block: CoderBlock, dictionary: PreparedDictionary, norms: np.ndarray | None, coding: Coding
+) -> tuple[None, CompactCodes]:
+    """The codes of one block of signals, in the units of the signals and for atoms of the norms given."""
+    block = block._replace(signals=np.require(block.signals, requirements=["C", "A", "W"]))
+    if coding.unit_signals:
+        codes = _encode_unit_signals(block, dictionary, coding)
+    elif (exponents := row_exponents(block.signals)) is None:
+        codes = _encode(block, dictionary, coding, 0)
+    else:
+        codes = _encode_by_size(block, dictionary, coding, exponents)
     if norms is not None:
-        values = values / norms[indices]
-    return scipy.sparse.csc_array((values, indices, indptr), shape=(d, n))
+        codes = codes._replace(values=codes.values / norms[codes.indices])
+    return None, codes
 
 
-def _by_size(kernel, rows, block, exponents):
+def _block(Y: np.ndarray, part: slice, start: Support | None) -> CoderBlock:
+    """Views of the signals of a block and of their starting codes."""
+    if start is None:
+        return CoderBlock(Y[:, part].T, None)
+    indptr = start.indptr[part.start : part.stop + 1]
+    entries = slice(int(indptr[0]), int(indptr[-1]))
+    assert start.values is not None  # the caller has checked it
+    return CoderBlock(
+        Y[:, part].T, StartingCodes(indptr - indptr[0], start.indices[entries], start.values[entries])
+    )
+
+
+def _encode_unit_signals(block: CoderBlock, dictionary: PreparedDictionary, coding: Coding) -> CompactCodes:
+    """Codes of signals that are each divided by a power of two first."""
+    exponents = np.frexp(np.abs(block.signals).max(axis=1))[1]
+    scaled = block._replace(signals=divide(block.signals, exponents[:, None]))
+    codes = _encode(scaled, dictionary, coding, 0)
+    return codes._replace(values=multiply(codes.values, np.repeat(exponents, codes.counts)))
+
+
+def _encode_by_size(
+    block: CoderBlock, dictionary: PreparedDictionary, coding: Coding, exponents: np.ndarray
+) -> CompactCodes:
     """The codes of a block whose signals need units of their own: those of about one size together."""
-    left, groups, found = np.arange(len(rows)), [], []
+    left, groups, found = np.arange(len(block.signals)), [], []
     while len(left):
         unit = int(exponents[left].max())
-        together = exponents[left] > unit - CODABLE[rows.dtype]
+        together = exponents[left] > unit - CODABLE[block.signals.dtype]
         group, left = left[together], left[~together]
-        counts, indices, values = _compact(*kernel(divide(rows[group], unit), block.start + group, unit))
+        codes = _encode(_take_signals(block, group, unit), dictionary, coding, unit)
         groups.append(group)
-        found.append((counts, indices, multiply(values, unit)))
-    order, (counts, indices, values) = np.concatenate(groups), map(np.concatenate, zip(*found, strict=True))
+        found.append(codes._replace(values=multiply(codes.values, unit)))
+    order = np.concatenate(groups)
+    counts, indices, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
     entries = np.argsort(np.repeat(order, counts), kind="stable")  # back to the order of the signals
-    return counts[np.argsort(order)], indices[entries], values[entries]
+    return CompactCodes(counts[np.argsort(order)], indices[entries], values[entries])
 
 
-def _compact(counts, indices, values):
-    """Only the meaningful entries of the rectangular arrays a kernel returns."""
+def _take_signals(block: CoderBlock, signals: np.ndarray, exponent: int) -> CoderBlock:
+    """Some signals of a block with their starting codes, divided by 2^exponent."""
+    start = block.start
+    if start is not None:
+        indptr, indices, places = take(start.indptr, start.indices, signals)
+        start = StartingCodes(indptr, indices, divide(start.values[places], exponent))
+    return CoderBlock(divide(block.signals[signals], exponent), start)
+
+
+def _encode(block: CoderBlock, dictionary: PreparedDictionary, coding: Coding, exponent: int) -> CompactCodes:
+    """Call the kernel on signals in units of 2^exponent, and keep the entries that count."""
+    settings = coding.in_units(coding.settings, exponent, block.signals.dtype)
+    start = () if block.start is None else (block.start,)
+    counts, indices, values = coding.kernel(dictionary, block.signals, settings, *start)
     used = np.arange(indices.shape[1]) < counts[:, None]
-    return counts, indices[used], values[used]
-
-
-def require_sparsity(sparsity, m=None, d=None):
-    """Refuse a number of atoms per signal that is not a whole number between 1 and min(m, d)."""
-    if not isinstance(sparsity, Integral) or isinstance(sparsity, bool):
-        raise TypeError(f"sparsity={sparsity!r}: the number of atoms per signal is a whole number.")
-    if sparsity < 1:
-        raise ValueError(f"sparsity={sparsity}: a code needs room for at least one atom.")
-    if m is not None and sparsity > m:
-        raise ValueError(
-            f"sparsity={sparsity} exceeds the signal dimension m={m}; more atoms are always dependent."
-        )
-    if d is not None and sparsity > d:
-        raise ValueError(f"sparsity={sparsity} exceeds the number of atoms d={d}.")
-
-
-def require_a_stop(coder):
-    """Refuse a pursuit that would not end: it needs a sparsity, a tolerance or both."""
-    if coder.sparsity is None and coder.tol is None:
-        raise ValueError(
-            f"{type(coder).__name__} needs a reason to stop: give sparsity (atoms per signal), "
-            "tol (squared residual per signal) or both."
-        )
-    if coder.sparsity is not None:
-        require_sparsity(coder.sparsity)
-    if coder.tol is not None:
-        require_tolerance(coder.tol)
-
-
-def require_count(name, value):
-    """Refuse what is not a whole number of at least one."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={value!r}: a whole number of at least 1 is needed.")
-
-
-def require_tolerance(tol):
-    """Refuse a squared residual that is not a finite number, 0 or larger."""
-    if not isinstance(tol, Real) or isinstance(tol, bool):
-        raise TypeError(f"tol={tol!r}: the squared residual allowed per signal is a number.")
-    if not (np.isfinite(tol) and tol >= 0):
-        raise ValueError(
-            f"tol={tol}: the squared residual allowed per signal must be finite and not negative."
-        )
+    return CompactCodes(counts, indices[used], values[used])

@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
+import scipy.sparse
 
-from manifold_dl.coders.blockwise import as_problem, encode_blocks, require_sparsity
+from manifold_dl.coders.blockwise import Coding, encode_blocks
+from manifold_dl.coders.checks import as_problem, require_fraction, require_sparsity
 from manifold_dl.engines.units import divide
 from manifold_dl.kernels import coding as kernels
-from manifold_dl.kernels.reduced.reference import take
-from manifold_dl.problem.support import as_support
+from manifold_dl.kernels.coding import LassoSettings
+from manifold_dl.problem.support import Support, as_support
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Lasso:
     relative: bool = False
     tol: float = 1e-6
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.alpha, Real) or isinstance(self.alpha, bool):
             raise TypeError(f"alpha={self.alpha!r}: the penalty is a number.")
         if not (np.isfinite(self.alpha) and self.alpha > 0):
@@ -65,31 +68,45 @@ class Lasso:
             )
         if self.sparsity is not None:
             require_sparsity(self.sparsity)
-        _require_fraction("tol", self.tol)
+        require_fraction("tol", self.tol)
 
     @property
-    def optimal_on_support(self):
+    def optimal_on_support(self) -> bool:
+        """Whether the codes are solved again by least squares on their support."""
         return self.sparsity is not None
 
     @property
-    def scale_equivariant(self):
+    def scale_equivariant(self) -> bool:
+        """Whether signals times c get codes times c."""
         return self.relative
 
-    def encode(self, signals, dictionary, *, codes=None, threads=None):
-        """Codes (d×n, csc) of the columns of `signals`; `codes` (d×n) is where to start from."""
+    def encode(
+        self, signals: np.ndarray, dictionary: np.ndarray, *, codes: Any = None, threads: int | None = None
+    ) -> scipy.sparse.csc_array:
+        """Codes of the columns of `signals` over the columns of `dictionary`.
+
+        Parameters
+        ----------
+        signals : m×n array
+            A signal in every column.
+        dictionary : m×d array
+            An atom in every column, of any norm.
+        codes : d×n sparse or dense array, optional
+            Where to start from: the last codes of the same signals.
+        threads : int, optional
+            All processors by default. The codes do not depend on it.
+
+        Returns
+        -------
+        csc_array
+            d×n, of the dtype of the signals.
+        """
         Y, D = as_problem(signals, dictionary)
         if self.sparsity is not None:
             require_sparsity(self.sparsity, *D.shape)
-        start = _starting_codes(codes, Y, D)
-        refit = self.sparsity or 0
-
-        def kernel(prepared, rows, signals, exponent):
-            alpha = self.alpha if self.relative else _in_units(self.alpha, exponent, rows.dtype)
-            begin = start(signals, exponent)
-            settings = kernels.LassoSettings(np.array([alpha]), self.relative, self.tol, refit)
-            return kernels.lasso(prepared, rows, settings, begin)
-
-        return encode_blocks(Y, D, kernel, threads, unit_atoms=False)
+        settings = LassoSettings(np.array([self.alpha]), self.relative, self.tol, self.sparsity or 0)
+        coding = Coding(kernels.lasso, settings, penalties_in_units, unit_atoms=False)
+        return encode_blocks(Y, D, coding, threads, _starting_codes(codes, Y, D))
 
 
 @dataclass(frozen=True)
@@ -123,53 +140,50 @@ class BasisPursuit:
     optimal_on_support = True
     scale_equivariant = True
 
-    def __post_init__(self):
-        _require_fraction("smallest", self.smallest)
+    def __post_init__(self) -> None:
+        require_fraction("smallest", self.smallest)
 
-    def encode(self, signals, dictionary, *, threads=None):
-        """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
+    def encode(
+        self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None
+    ) -> scipy.sparse.csc_array:
+        """Codes of the columns of `signals` over the columns of `dictionary`.
+
+        Parameters
+        ----------
+        signals : m×n array
+            A signal in every column.
+        dictionary : m×d array
+            An atom in every column, of any norm.
+        threads : int, optional
+            All processors by default. The codes do not depend on it.
+
+        Returns
+        -------
+        csc_array
+            d×n, of the dtype of the signals.
+        """
         Y, D = as_problem(signals, dictionary)
-        start = _starting_codes(None, Y, D)
         # Rounding leaves correlations of about eps; a smaller penalty would be lost among them.
         smallest = max(self.smallest, 1e3 * np.finfo(Y.dtype).eps)
         path = np.append(2.0 ** -np.arange(1, np.ceil(-np.log2(smallest))), smallest)
-
-        def kernel(prepared, rows, signals, exponent):
-            settings = kernels.LassoSettings(path, True, 1e-6, min(D.shape))
-            return kernels.lasso(prepared, rows, settings, start(signals, exponent))
-
-        return encode_blocks(Y, D, kernel, threads, unit_atoms=False)
+        settings = LassoSettings(path, True, 1e-6, min(D.shape))
+        return encode_blocks(Y, D, Coding(kernels.lasso, settings, unit_atoms=False), threads)
 
 
-def _starting_codes(codes, Y, D):
-    """A function from signals and their exponent to their part of `codes`: indptr, indices, values.
+def penalties_in_units(settings: LassoSettings, exponent: int, dtype: np.dtype) -> LassoSettings:
+    """The settings for signals divided by 2^exponent: absolute penalties as near to it as the type allows."""
+    if settings.relative:
+        return settings
+    limits = np.finfo(dtype)
+    penalties = divide(np.asarray(settings.path, np.float64), exponent)
+    return settings._replace(path=np.clip(penalties, float(limits.tiny), float(limits.max) / 4))
 
-    The signals are a slice or an array of indices; they are in units of 2^exponent, as the values will be.
-    """
-    every = np.arange(Y.shape[1])
+
+def _starting_codes(codes: Any, Y: np.ndarray, D: np.ndarray) -> Support | None:
+    """The codes to start from, checked, in the dtype of the signals."""
     if codes is None:
-        nothing = np.zeros(0, np.int32), np.zeros(0, Y.dtype)
-        return lambda signals, exponent: kernels.StartingCodes(
-            np.zeros(len(every[signals]) + 1, np.int64), *nothing
-        )
+        return None
     support = as_support(codes, Y.shape[1], D.shape[1])
     if support.values is None:
         raise TypeError("codes holds a support without coefficients; a warm start needs codes.")
-    values = support.values.astype(Y.dtype)
-
-    def part(signals, exponent):
-        indptr, indices, places = take(support.indptr, support.indices, every[signals])
-        return kernels.StartingCodes(indptr, indices, divide(values[places], exponent))
-
-    return part
-
-
-def _in_units(alpha, exponent, dtype):
-    """alpha / 2^exponent, as near to it as the type allows."""
-    limits = np.finfo(dtype)
-    return float(np.clip(float(divide(np.float64(alpha), exponent)), limits.tiny, limits.max / 4))
-
-
-def _require_fraction(name, value):
-    if not (isinstance(value, Real) and 0 < value < 1):
-        raise ValueError(f"{name}={value!r}: a fraction between 0 and 1 is needed.")
+    return support._replace(values=support.values.astype(Y.dtype))

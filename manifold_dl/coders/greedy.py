@@ -1,14 +1,15 @@
 """Pursuits that add one atom at a time and keep the codes optimal: OMP and orthogonal least squares."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from manifold_dl.coders.blockwise import as_problem, encode_blocks, require_a_stop, require_sparsity
-from manifold_dl.engines.units import times_square
+from manifold_dl.coders.pursuit import TolerancePursuit
 from manifold_dl.kernels import coding as kernels
+from manifold_dl.kernels.coding import Codes
 
 
 @dataclass(frozen=True)
-class OMP:
+class OMP(TolerancePursuit):
     """Orthogonal matching pursuit: add the atom most correlated with the residual, then solve least squares.
 
     Parameters
@@ -50,31 +51,25 @@ class OMP:
 
     optimal_on_support = True
 
-    def __post_init__(self):
-        require_a_stop(self)
-
-    @property
-    def scale_equivariant(self):
-        return self.tol is None
-
-    def encode(self, signals, dictionary, *, threads=None):
-        """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
-        return _pursue(kernels.omp, self, signals, dictionary, threads)
+    def _kernel(self) -> Callable[..., Codes]:
+        return kernels.omp
 
 
 @dataclass(frozen=True)
-class ForwardSelection:
+class ForwardSelection(TolerancePursuit):
     """Orthogonal least squares: add the atom that lowers the residual most, then solve least squares.
 
-    OMP asks which atom is most correlated with the residual; this asks which would leave the smallest
+    OMP chooses the atom most correlated with the residual; this chooses the one that leaves the smallest
     residual after the fit, so it divides the correlation by the distance of the atom from the span of those
     chosen. Supports are better at the same sparsity (about 1 % less error on picture patches), for
     half as much time again. SPAMS' `omp` is this method.
 
     Parameters
     ----------
-    sparsity, tol
-        As for `OMP`.
+    sparsity : int, optional
+        At most so many atoms per signal.
+    tol : float, optional
+        Stop once ‖y − Dx‖² ≤ tol. Give `sparsity`, `tol` or both, as for `OMP`.
 
     References
     ----------
@@ -95,25 +90,5 @@ class ForwardSelection:
 
     optimal_on_support = True
 
-    def __post_init__(self):
-        require_a_stop(self)
-
-    @property
-    def scale_equivariant(self):
-        return self.tol is None
-
-    def encode(self, signals, dictionary, *, threads=None):
-        """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
-        return _pursue(kernels.forward_selection, self, signals, dictionary, threads)
-
-
-def _pursue(kernel, coder, signals, dictionary, threads):
-    Y, D = as_problem(signals, dictionary)
-    sparsity = min(D.shape) if coder.sparsity is None else coder.sparsity
-    require_sparsity(sparsity, *D.shape)
-    tol = -1.0 if coder.tol is None else float(coder.tol)
-
-    def run(prepared, rows, _, exponent):
-        return kernel(prepared, rows, kernels.PursuitSettings(sparsity, times_square(tol, -exponent)))
-
-    return encode_blocks(Y, D, run, threads)
+    def _kernel(self) -> Callable[..., Codes]:
+        return kernels.forward_selection

@@ -1,20 +1,17 @@
 """Pursuits that revise their codes from step to step, instead of solving for them whenever an atom joins."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from manifold_dl.coders.blockwise import (
-    as_problem,
-    encode_blocks,
-    require_a_stop,
-    require_count,
-    require_sparsity,
-)
-from manifold_dl.engines.units import times_square
+from manifold_dl._validation import require_count
+from manifold_dl.coders.checks import require_sparsity
+from manifold_dl.coders.pursuit import FixedSparsityPursuit, TolerancePursuit
 from manifold_dl.kernels import coding as kernels
+from manifold_dl.kernels.coding import Codes, PursuitSettings
 
 
 @dataclass(frozen=True)
-class MatchingPursuit:
+class MatchingPursuit(TolerancePursuit):
     """Matching pursuit: subtract from the residual its product with the atom most correlated, and repeat.
 
     The codes are never solved for: the same atom may be taken many times, and the residual falls
@@ -22,8 +19,10 @@ class MatchingPursuit:
 
     Parameters
     ----------
-    sparsity, tol
-        As for `OMP`: stop where one atom more than `sparsity` would be needed, or once ‖y − Dx‖² ≤ tol.
+    sparsity : int, optional
+        Stop where one atom more would be needed.
+    tol : float, optional
+        Stop once ‖y − Dx‖² ≤ tol. Give `sparsity`, `tol` or both.
     max_iter : int
         At most so many subtractions per signal.
 
@@ -48,31 +47,21 @@ class MatchingPursuit:
 
     optimal_on_support = False
 
-    def __post_init__(self):
-        require_a_stop(self)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         require_count("max_iter", self.max_iter)
 
-    @property
-    def scale_equivariant(self):
-        return self.tol is None
+    def _kernel(self) -> Callable[..., Codes]:
+        return kernels.matching_pursuit
 
-    def encode(self, signals, dictionary, *, threads=None):
-        """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
-        Y, D = as_problem(signals, dictionary)
-        sparsity = D.shape[1] if self.sparsity is None else self.sparsity
-        require_sparsity(sparsity, d=D.shape[1])
-        tol = -1.0 if self.tol is None else float(self.tol)
-
-        def kernel(prepared, rows, _, exponent):
-            allowed = times_square(tol, -exponent)
-            settings = kernels.PursuitSettings(sparsity, allowed, self.max_iter)
-            return kernels.matching_pursuit(prepared, rows, settings)
-
-        return encode_blocks(Y, D, kernel, threads)
+    def _settings(self, m: int, d: int) -> PursuitSettings:
+        sparsity = d if self.sparsity is None else self.sparsity
+        require_sparsity(sparsity, d=d)  # atoms may depend on each other here, so there may be more than m
+        return PursuitSettings(sparsity, self._tolerance(), self.max_iter)
 
 
 @dataclass(frozen=True)
-class GradientPursuit:
+class GradientPursuit(FixedSparsityPursuit):
     """Gradient pursuit: let the atom most correlated in, then make one gradient step on the support.
 
     The step goes to the minimum along the gradient. It costs no more than a matching pursuit on the Gram
@@ -100,19 +89,13 @@ class GradientPursuit:
     max_iter: int = 1000
 
     optimal_on_support = False
-    scale_equivariant = True
 
-    def __post_init__(self):
-        require_sparsity(self.sparsity)
-        require_count("max_iter", self.max_iter)
-
-    def encode(self, signals, dictionary, *, threads=None):
-        """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
-        return _iterate(kernels.gradient_pursuit, self, signals, dictionary, threads)
+    def _kernel(self) -> Callable[..., Codes]:
+        return kernels.gradient_pursuit
 
 
 @dataclass(frozen=True)
-class SubspacePursuit:
+class SubspacePursuit(FixedSparsityPursuit):
     """Subspace pursuit: a support of fixed size that is revised as a whole while the residual falls.
 
     Each round adds the `sparsity` atoms most correlated with the residual, solves least squares on the union,
@@ -141,19 +124,13 @@ class SubspacePursuit:
     max_iter: int = 100
 
     optimal_on_support = True
-    scale_equivariant = True
 
-    def __post_init__(self):
-        require_sparsity(self.sparsity)
-        require_count("max_iter", self.max_iter)
-
-    def encode(self, signals, dictionary, *, threads=None):
-        """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
-        return _iterate(kernels.subspace_pursuit, self, signals, dictionary, threads)
+    def _kernel(self) -> Callable[..., Codes]:
+        return kernels.subspace_pursuit
 
 
 @dataclass(frozen=True)
-class IHT:
+class IHT(FixedSparsityPursuit):
     """Iterative hard thresholding: a gradient step, then all but the `sparsity` largest entries set to zero.
 
     The step length adapts to the signal and is shortened whenever a new support could let the residual grow,
@@ -182,22 +159,6 @@ class IHT:
     max_iter: int = 200
 
     optimal_on_support = True
-    scale_equivariant = True
 
-    def __post_init__(self):
-        require_sparsity(self.sparsity)
-        require_count("max_iter", self.max_iter)
-
-    def encode(self, signals, dictionary, *, threads=None):
-        """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
-        return _iterate(kernels.iht, self, signals, dictionary, threads)
-
-
-def _iterate(kernel, coder, signals, dictionary, threads):
-    Y, D = as_problem(signals, dictionary)
-    require_sparsity(coder.sparsity, *D.shape)
-
-    def run(prepared, rows, *_):
-        return kernel(prepared, rows, kernels.PursuitSettings(coder.sparsity, max_iter=coder.max_iter))
-
-    return encode_blocks(Y, D, run, threads, rescale=True)
+    def _kernel(self) -> Callable[..., Codes]:
+        return kernels.iht

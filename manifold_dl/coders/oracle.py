@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.coders.blockwise import as_problem
+from manifold_dl.coders.checks import as_problem
 from manifold_dl.engines import BlockMap
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.units import divide, multiply, row_exponents
@@ -22,7 +22,7 @@ class FixedSupport:
 
     Parameters
     ----------
-    support
+    support : array_like or sparse array
         A boolean d×n mask, an n×S array of indices (padded with −1) or a sparse d×n matrix, of which only the
         structure counts. It belongs to n signals and d atoms, and so does the coder.
 
@@ -41,8 +41,25 @@ class FixedSupport:
     scale_equivariant = True
     numbers_atoms = True  # the atoms are named by number, so their order matters
 
-    def encode(self, signals, dictionary, *, threads=None):
-        """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
+    def encode(
+        self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None
+    ) -> scipy.sparse.csc_array:
+        """Codes of the columns of `signals` over the columns of `dictionary`.
+
+        Parameters
+        ----------
+        signals : m×n array
+            A signal in every column.
+        dictionary : m×d array
+            An atom in every column, of any norm.
+        threads : int, optional
+            All processors by default. The codes do not depend on it.
+
+        Returns
+        -------
+        csc_array
+            d×n, of the dtype of the signals.
+        """
         Y, D = as_problem(signals, dictionary)
         return least_squares_codes(Y, D, self.support, threads)
 

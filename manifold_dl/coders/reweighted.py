@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
+import scipy.sparse
 
-from manifold_dl.coders.blockwise import as_problem, encode_blocks, require_count, require_sparsity
+from manifold_dl._validation import require_count
+from manifold_dl.coders.blockwise import Coding, encode_blocks
+from manifold_dl.coders.checks import as_problem, require_fraction, require_sparsity
 from manifold_dl.coders.oracle import least_squares_codes
 from manifold_dl.kernels import coding as kernels
 
@@ -53,7 +56,7 @@ class FOCUSS:
     optimal_on_support = True
     scale_equivariant = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (isinstance(self.p, Real) and 0 <= self.p <= 1):
             raise ValueError(
                 f"p={self.p!r}: the exponent lies between 0 and 1; above 1 codes are not sparse."
@@ -62,27 +65,36 @@ class FOCUSS:
             raise ValueError(
                 f"ridge={self.ridge!r}: the systems become singular; a positive ridge is needed."
             )
-        if not (isinstance(self.negligible, Real) and 0 < self.negligible < 1):
-            raise ValueError(f"negligible={self.negligible!r}: a fraction between 0 and 1 is needed.")
+        require_fraction("negligible", self.negligible)
         if self.sparsity is not None:
             require_sparsity(self.sparsity)
         require_count("max_iter", self.max_iter)
 
-    def encode(self, signals, dictionary, *, threads=None):
-        """Codes (d×n, csc) of the columns of `signals` (m×n) over the columns of `dictionary` (m×d)."""
+    def encode(
+        self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None
+    ) -> scipy.sparse.csc_array:
+        """Codes of the columns of `signals` over the columns of `dictionary`.
+
+        Parameters
+        ----------
+        signals : m×n array
+            A signal in every column.
+        dictionary : m×d array
+            An atom in every column, of any norm.
+        threads : int, optional
+            All processors by default. The codes do not depend on it.
+
+        Returns
+        -------
+        csc_array
+            d×n, of the dtype of the signals.
+        """
         Y, D = as_problem(signals, dictionary)
         if self.sparsity is not None:
             require_sparsity(self.sparsity, *D.shape)
         size = min(D.shape) if self.sparsity is None else self.sparsity
-
-        ridge = max(self.ridge, 8 * np.finfo(Y.dtype).eps)  # less would be lost in rounding
-
-        def kernel(prepared, rows, *_):
-            settings = kernels.FocussSettings(
-                size, float(self.p), float(ridge), self.max_iter, self.negligible
-            )
-            return kernels.focuss(prepared, rows, settings)
-
+        ridge = max(float(self.ridge), 8 * float(np.finfo(Y.dtype).eps))  # less would be lost in rounding
+        settings = kernels.FocussSettings(size, float(self.p), ridge, self.max_iter, float(self.negligible))
         # The kernel finds the supports; their codes are those of the atoms and signals as given.
-        support = encode_blocks(Y, D, kernel, threads, rescale=True)
+        support = encode_blocks(Y, D, Coding(kernels.focuss, settings, unit_signals=True), threads)
         return least_squares_codes(Y, D, support, threads)

@@ -19,8 +19,8 @@ from manifold_dl.coders import (
     MatchingPursuit,
     SubspacePursuit,
 )
-from manifold_dl.coders.blockwise import BLOCK_SIZE
 from manifold_dl.diagnostics import check_coder
+from manifold_dl.engines.protocol import SMALLEST_BLOCK
 from manifold_dl.kernels import coding
 from manifold_dl.kernels.coding import (
     NO_TOLERANCE,
@@ -196,7 +196,7 @@ def test_atoms_of_any_norm_change_the_codes_and_not_the_supports():
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_codes_do_not_depend_on_threads_or_memory_layout(threads):
-    D, _, Y = problem(16, 40, 3 * BLOCK_SIZE + 17, 3, noise=0.1)
+    D, _, Y = problem(16, 40, 3 * SMALLEST_BLOCK + 17, 3, noise=0.1)
     one = OMP(sparsity=3).encode(Y, D, threads=1)
     more = OMP(sparsity=3).encode(np.asfortranarray(Y), np.asfortranarray(D), threads=threads)
     for a, b in zip((one.indptr, one.indices, one.data), (more.indptr, more.indices, more.data), strict=True):
@@ -250,7 +250,11 @@ def test_a_warm_start_changes_the_way_and_not_the_solution():
     D, _, Y = problem(16, 40, 300, 4, noise=0.1)
     cold = Lasso(alpha=0.1).encode(Y, D)
     rng = np.random.default_rng(0)
-    for start in (cold, Lasso(alpha=0.5).encode(Y, D), random_array((40, 300), density=0.5, random_state=rng)):
+    for start in (
+        cold,
+        Lasso(alpha=0.5).encode(Y, D),
+        random_array((40, 300), density=0.5, random_state=rng),
+    ):
         warm = Lasso(alpha=0.1).encode(Y, D, codes=start)
         np.testing.assert_allclose(warm.toarray(), cold.toarray(), atol=1e-9)  # both are exact up to rounding
 

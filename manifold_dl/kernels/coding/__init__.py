@@ -11,6 +11,7 @@ from manifold_dl.kernels.coding.interface import (
     Codes,
     FocussSettings,
     LassoSettings,
+    PreparedDictionary,
     PursuitSettings,
     StartingCodes,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "Codes",
     "FocussSettings",
     "LassoSettings",
+    "PreparedDictionary",
     "PursuitSettings",
     "StartingCodes",
     "focuss",

@@ -73,3 +73,9 @@ def empty_codes(signals: np.ndarray, width: int) -> Codes:
     n = len(signals)
     indices = np.empty((n, width), np.int32)
     return Codes(np.empty(n, np.int32), indices, np.empty((n, width), signals.dtype))
+
+
+def no_codes(signals: np.ndarray) -> StartingCodes:
+    """A start from zero."""
+    indptr, indices = np.zeros(len(signals) + 1, np.int64), np.zeros(0, np.int32)
+    return StartingCodes(indptr, indices, np.zeros(0, signals.dtype))

@@ -33,6 +33,7 @@ from manifold_dl.kernels.coding.interface import (
     PreparedDictionary,
     StartingCodes,
     empty_codes,
+    no_codes,
 )
 from manifold_dl.kernels.status import RANK_DEFICIENT
 
@@ -64,7 +65,10 @@ class Workspace(NamedTuple):
 
 
 def lasso(
-    dictionary: PreparedDictionary, signals: np.ndarray, settings: LassoSettings, start: StartingCodes
+    dictionary: PreparedDictionary,
+    signals: np.ndarray,
+    settings: LassoSettings,
+    start: StartingCodes | None = None,
 ) -> Codes:
     """Lasso codes of each row of `signals`, for the penalties of the path in turn, each from the one before.
 
@@ -72,6 +76,7 @@ def lasso(
     """
     codes = empty_codes(signals, min(dictionary.atoms.shape))
     settings = settings._replace(path=np.asarray(settings.path, signals.dtype))
+    start = no_codes(signals) if start is None else start
     _lasso(dictionary, signals, settings, start, codes)
     return codes
 

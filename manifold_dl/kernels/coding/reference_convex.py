@@ -8,6 +8,7 @@ from manifold_dl.kernels.coding.interface import (
     LassoSettings,
     PreparedDictionary,
     StartingCodes,
+    no_codes,
 )
 from manifold_dl.kernels.coding.reference_supports import (
     ROUNDINGS,
@@ -20,11 +21,14 @@ from manifold_dl.kernels.coding.reference_supports import (
 
 
 def lasso(
-    dictionary: PreparedDictionary, signals: np.ndarray, settings: LassoSettings, start: StartingCodes
+    dictionary: PreparedDictionary,
+    signals: np.ndarray,
+    settings: LassoSettings,
+    start: StartingCodes | None = None,
 ) -> Codes:
     """Solve for the signs at hand, drop the atom that changes sign, let in the one that violates most."""
     path, relative, tol, refit = settings
-    indptr, indices, values = start
+    indptr, indices, values = no_codes(signals) if start is None else start
     atoms, codes = dictionary.atoms, []
     for j, y in enumerate(signals):
         x = np.zeros(len(atoms), signals.dtype)

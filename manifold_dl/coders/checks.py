@@ -1,0 +1,58 @@
+"""Checks of the parameters of coders, with sentences that say what is allowed."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from manifold_dl._validation import as_dictionary, as_matrix
+
+
+def as_problem(signals: Any, dictionary: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Signals and a dictionary of the same dtype, finite and of fitting shapes."""
+    Y = as_matrix(signals, "signals")
+    D = as_dictionary(dictionary, n_rows=Y.shape[0])
+    return Y, D.astype(Y.dtype, copy=False)
+
+
+def require_sparsity(sparsity: Any, m: int | None = None, d: int | None = None) -> None:
+    """Refuse a number of atoms per signal that is not a whole number between 1 and min(m, d)."""
+    if not isinstance(sparsity, Integral) or isinstance(sparsity, bool):
+        raise TypeError(f"sparsity={sparsity!r}: the number of atoms per signal is a whole number.")
+    if sparsity < 1:
+        raise ValueError(f"sparsity={sparsity}: a code needs room for at least one atom.")
+    if m is not None and sparsity > m:
+        raise ValueError(
+            f"sparsity={sparsity} exceeds the signal dimension m={m}; more atoms are always dependent."
+        )
+    if d is not None and sparsity > d:
+        raise ValueError(f"sparsity={sparsity} exceeds the number of atoms d={d}.")
+
+
+def require_stopping_rule(coder: Any) -> None:
+    """Refuse a pursuit that would not end: it needs a sparsity, a tolerance or both."""
+    if coder.sparsity is None and coder.tol is None:
+        raise ValueError(
+            f"{type(coder).__name__} needs a reason to stop: give sparsity (atoms per signal), "
+            "tol (squared residual per signal) or both."
+        )
+    if coder.sparsity is not None:
+        require_sparsity(coder.sparsity)
+    if coder.tol is not None:
+        require_tolerance(coder.tol)
+
+
+def require_tolerance(tol: Any) -> None:
+    """Refuse a squared residual that is not a finite number, 0 or larger."""
+    if not isinstance(tol, Real) or isinstance(tol, bool):
+        raise TypeError(f"tol={tol!r}: the squared residual allowed per signal is a number.")
+    if not (np.isfinite(tol) and tol >= 0):
+        raise ValueError(
+            f"tol={tol}: the squared residual allowed per signal must be finite and not negative."
+        )
+
+
+def require_fraction(name: str, value: Any) -> None:
+    """Refuse what is not a number between 0 and 1, both excluded."""
+    if not (isinstance(value, Real) and 0 < value < 1):
+        raise ValueError(f"{name}={value!r}: a fraction between 0 and 1 is needed.")

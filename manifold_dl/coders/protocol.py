@@ -1,0 +1,116 @@
+"""The protocol of a sparse coder: what every coder has, and what it may have besides, with defaults.
+
+The learning loop, the estimator and `images` call a coder through `calling.run_coder`, which passes on those
+keywords that its `encode` names. `promises_of` reads the attributes; nothing else looks for them.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+
+class SparseCoder(Protocol):
+    """Anything with a method `encode`; `FullSparseCoder` lists what a coder may have besides.
+
+    Examples
+    --------
+    >>> class Correlations:
+    ...     def encode(self, signals, dictionary):
+    ...         return dictionary.T @ signals
+    >>> coder: SparseCoder = Correlations()
+    """
+
+    def encode(self, signals: np.ndarray, dictionary: np.ndarray) -> Any:
+        """Codes of the columns of `signals`: (m×n, m×d) → csc_array (d×n).
+
+        Parameters
+        ----------
+        signals : m×n array
+            A signal in every column.
+        dictionary : m×d array
+            An atom in every column.
+
+        Returns
+        -------
+        csc_array
+            d×n, of the dtype of the signals. Other sparse formats and dense arrays are converted.
+        """
+
+
+class FullSparseCoder(SparseCoder, Protocol):
+    """All that a coder may have. What it does not have gets the default.
+
+    Attributes
+    ----------
+    optimal_on_support : bool
+        Whether the codes are a least-squares fit on their own support. False by default.
+    scale_equivariant : bool
+        Whether signals multiplied by c get codes multiplied by c. False by default.
+    numbers_atoms : bool
+        Whether the coder names atoms by number, so that their order matters. False by default.
+    """
+
+    optimal_on_support: bool
+    scale_equivariant: bool
+    numbers_atoms: bool
+
+    def encode(
+        self,
+        signals: np.ndarray,
+        dictionary: np.ndarray,
+        *,
+        threads: int | None = None,
+        codes: Any = None,
+        iteration: int | None = None,
+    ) -> Any:
+        """Codes of the columns of `signals`. An `encode` without a keyword is called without it.
+
+        Parameters
+        ----------
+        signals : m×n array
+            A signal in every column.
+        dictionary : m×d array
+            An atom in every column.
+        threads : int, optional
+            How many threads to use: all processors by default.
+        codes : csc_array, optional
+            The last codes of the same signals (d×n), as a start. None outside of a learning loop and in its
+            first iteration.
+        iteration : int, optional
+            The outer iteration of the learning loop, from 0. None outside of a loop.
+
+        Returns
+        -------
+        csc_array
+            d×n, of the dtype of the signals.
+        """
+
+
+class Promises(NamedTuple):
+    """What a coder promises of its codes: the attributes of `FullSparseCoder`, with their defaults."""
+
+    optimal_on_support: bool = False
+    scale_equivariant: bool = False
+    numbers_atoms: bool = False
+
+
+def promises_of(coder: Any) -> Promises:
+    """The promises of any coder.
+
+    Parameters
+    ----------
+    coder : SparseCoder
+        Its attributes may be those of its class, or properties.
+
+    Returns
+    -------
+    Promises
+        False for every attribute that it does not have.
+
+    Examples
+    --------
+    >>> from manifold_dl.coders import OMP
+    >>> promises_of(OMP(sparsity=3))
+    Promises(optimal_on_support=True, scale_equivariant=True, numbers_atoms=False)
+    """
+    return Promises(*(bool(getattr(coder, name, False)) for name in Promises._fields))

@@ -1,0 +1,100 @@
+"""What the pursuits have in common: two base classes, by how a pursuit stops.
+
+A subclass is a frozen dataclass that adds its parameters and names its kernel. `greedy.py` and `iterative.py`
+hold the pursuits.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from manifold_dl._validation import require_count
+from manifold_dl.coders.blockwise import Coding, encode_blocks
+from manifold_dl.coders.checks import as_problem, require_sparsity, require_stopping_rule
+from manifold_dl.engines.units import times_square
+from manifold_dl.kernels.coding import NO_TOLERANCE, Codes, PursuitSettings
+
+
+class Pursuit:
+    """A pursuit with a kernel that takes `PursuitSettings`."""
+
+    sparsity: Any
+
+    def encode(
+        self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None
+    ) -> scipy.sparse.csc_array:
+        """Codes of the columns of `signals` over the columns of `dictionary`.
+
+        Parameters
+        ----------
+        signals : m×n array
+            A signal in every column.
+        dictionary : m×d array
+            An atom in every column, of any norm.
+        threads : int, optional
+            All processors by default. The codes do not depend on it.
+
+        Returns
+        -------
+        csc_array
+            d×n, of the dtype of the signals.
+        """
+        Y, D = as_problem(signals, dictionary)
+        return encode_blocks(Y, D, self._coding(*D.shape), threads)
+
+    def _coding(self, m: int, d: int) -> Coding:
+        """The kernel and its settings for signals of length m and d atoms."""
+        raise NotImplementedError
+
+    def _kernel(self) -> Callable[..., Codes]:
+        """One of `kernels.coding`."""
+        raise NotImplementedError
+
+
+class TolerancePursuit(Pursuit):
+    """A pursuit that stops at a sparsity, at a squared residual, or at either."""
+
+    tol: float | None
+
+    def __post_init__(self) -> None:
+        require_stopping_rule(self)
+
+    @property
+    def scale_equivariant(self) -> bool:
+        """Whether signals times c get codes times c: not with a tolerance in the units of the signals."""
+        return self.tol is None
+
+    def _coding(self, m: int, d: int) -> Coding:
+        return Coding(self._kernel(), self._settings(m, d), tolerance_in_units)
+
+    def _settings(self, m: int, d: int) -> PursuitSettings:
+        sparsity = min(m, d) if self.sparsity is None else self.sparsity
+        require_sparsity(sparsity, m, d)
+        return PursuitSettings(sparsity, self._tolerance())
+
+    def _tolerance(self) -> float:
+        return NO_TOLERANCE if self.tol is None else float(self.tol)
+
+
+class FixedSparsityPursuit(Pursuit):
+    """A pursuit with a given number of atoms per signal and a limit of its steps."""
+
+    max_iter: int
+
+    scale_equivariant = True
+
+    def __post_init__(self) -> None:
+        require_sparsity(self.sparsity)
+        require_count("max_iter", self.max_iter)
+
+    def _coding(self, m: int, d: int) -> Coding:
+        require_sparsity(self.sparsity, m, d)
+        settings = PursuitSettings(self.sparsity, max_iter=self.max_iter)
+        return Coding(self._kernel(), settings, unit_signals=True)
+
+
+def tolerance_in_units(settings: PursuitSettings, exponent: int, dtype: np.dtype) -> PursuitSettings:
+    """The settings for signals divided by 2^exponent."""
+    return settings._replace(tol=times_square(settings.tol, -exponent))
