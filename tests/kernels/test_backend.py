@@ -14,7 +14,6 @@ from numba.core.dispatcher import Dispatcher
 
 import manifold_dl.kernels
 import manifold_dl.line_search
-from manifold_dl.kernels import backend
 
 PACKAGE = Path(manifold_dl.__file__).parent
 

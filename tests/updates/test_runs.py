@@ -26,7 +26,7 @@ from manifold_dl.learning.minibatch import SCHEDULED_BATCHES, OnlineState, onlin
 from manifold_dl.optimizers import OptimizerRun
 from manifold_dl.schedules import Blocks, OneAtATime
 from manifold_dl.updates.ridge import Sawtooth, TwoStep
-from manifold_dl.updates.simco import begin
+from manifold_dl.updates import begin
 
 CODER = OMP(sparsity=2)
 Y = datasets.synthetic(8, 12, 80, sparsity=2, snr_db=20, rng=0).signals
@@ -235,7 +235,7 @@ class TestFaultsOfOptimizers:
 
 
 def begin_on_all(run):
-    from manifold_dl.updates.protocol import SimCORun
+    from manifold_dl.updates.simco import SimCORun
 
     SimCORun(SimCO(mu=0.1), run)(Y, START, CODES)
     return run
