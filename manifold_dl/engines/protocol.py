@@ -53,20 +53,20 @@ class BlockMap:
         ``function(*states of the parents, *common) -> (partial, state)``: a function of a module, without a
         closure, so that another process can run it. A partial is a number, an array, a tuple of these, or
         None.
-    parents : sequence of BlockMap
+    parents : tuple of BlockMap
         Their states of the same block come first among the arguments.
-    common : sequence
+    common : tuple
         Arguments that are the same for every block: the dictionary, the ridge, ...
     """
 
     __slots__ = ("common", "function", "parents", "states")
 
     def __init__(
-        self, function: BlockFunction, parents: Sequence["BlockMap"] = (), common: Sequence[Any] = ()
+        self, function: BlockFunction, parents: tuple["BlockMap", ...] = (), common: tuple[Any, ...] = ()
     ) -> None:
         self.function = function
-        self.parents = tuple(parents)
-        self.common = tuple(common)
+        self.parents = parents
+        self.common = common
         self.states: Any = None  # of the engine's own kind; None before they are computed
 
 

@@ -34,7 +34,7 @@ class Threads:
     --------
     >>> engine = Threads(2)
     >>> numbers = engine.open([1.0, 2.0, 3.0])
-    >>> squares = BlockMap(lambda x: (x**2, None), parents=[numbers])
+    >>> squares = BlockMap(lambda x: (x**2, None), parents=(numbers,))
     >>> engine.total(squares)
     [14.0]
     """
@@ -56,9 +56,7 @@ class Threads:
         States of parents that are not there yet are computed on the way. A map is run once.
         """
         if len(maps) == 1 and _is_small(maps[0]):
-            partials = _run_block(maps, 0)
-            _release(maps)
-            return partials
+            return [_run_small(maps[0])]
         order = _in_order(maps)
         n_blocks = len(_root(maps[0]).states)
         for one in order:
@@ -92,10 +90,19 @@ def _no_function(*arguments: Any) -> tuple[None, None]:
 
 def _is_small(block_map: BlockMap) -> bool:
     """Whether a map has one block, and can be run at once: there the seam must cost next to nothing."""
-    for parent in block_map.parents:
+    for parent in block_map.parents:  # noqa: SIM110 - a generator would take longer than the loop
         if parent.states is None or len(parent.states) != 1:
             return False
     return True
+
+
+def _run_small(block_map: BlockMap) -> Any:
+    """Run a map on its one block, keep the state, return the partial."""
+    states = [parent.states[0] for parent in block_map.parents]
+    partial_sum, state = block_map.function(*states, *block_map.common)
+    block_map.states = [state]
+    block_map.parents = block_map.common = ()
+    return partial_sum
 
 
 def _root(block_map: BlockMap) -> BlockMap:
@@ -122,10 +129,7 @@ def _run_block(order: Sequence[BlockMap], block: int) -> list[Any]:
     for one in order:
         arguments = [parent.states[block] for parent in one.parents]
         partial_sum, state = one.function(*arguments, *one.common)
-        if one.states is None:  # there is only one block
-            one.states = [state]
-        else:
-            one.states[block] = state
+        one.states[block] = state
         partials.append(partial_sum)
     return partials
 

@@ -7,7 +7,6 @@ For any other cost φ(t) is the cost at the point of the curve.
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
@@ -67,8 +66,10 @@ class Curve:
             return self._evaluate(t), math.nan
         slope = math.nan
         if with_slope and self._derivative is not None:  # first: it computes both at once
-            with suppress(*UNDEFINED):
+            try:
                 slope = float(self._derivative(t))
+            except UNDEFINED:
+                pass
         try:
             return _finite(self._phi(t)), slope
         except UNDEFINED:
