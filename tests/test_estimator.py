@@ -1,4 +1,4 @@
-"""The scikit-learn face: its own checks, parameters, pipelines, mini-batches."""
+"""The scikit-learn estimator: its own checks, rows and columns, randomness, pipelines."""
 
 import pickle
 import subprocess
@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse
+from estimator_models import D_TRUE, ROWS, Y, model
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -17,26 +18,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import manifold_dl
 from manifold_dl import (
     KSVD,
-    MOD,
     OMP,
     History,
-    Lasso,
     ManifoldDictionaryLearning,
     Reason,
     SimCO,
     datasets,
     learn_dictionary,
     metrics,
-    schedules,
 )
-
-D_TRUE, _, Y = datasets.synthetic(8, 12, 90, sparsity=2, snr_db=20, rng=0)
-ROWS = np.ascontiguousarray(Y.T)
-
-
-def model(n_components=12, **options):
-    settings = {"coder": OMP(sparsity=2), "update": SimCO(mu=[0.1, 0.0]), "max_iter": 4, "random_state": 0}
-    return ManifoldDictionaryLearning(n_components, **{**settings, **options})
 
 
 @parametrize_with_checks(
@@ -82,7 +72,7 @@ def test_precision_is_kept(dtype):
     assert model().fit_transform(ROWS.astype(dtype)).dtype == dtype
 
 
-def test_transform_and_back():
+def test_inverse_transform_of_codes_is_their_product():
     fitted = model(max_iter=20).fit(ROWS)
     codes = fitted.transform(ROWS)
     assert codes.shape == (90, 12) and isinstance(codes, np.ndarray)
@@ -98,7 +88,7 @@ def test_codes_of_the_wrong_width_are_refused():
         model().fit(ROWS).inverse_transform(np.ones((3, 5)))
 
 
-def test_score_is_the_share_of_energy_explained():
+def test_score_is_the_explained_fraction():
     fitted = model().fit(ROWS)
     rest = ROWS - fitted.inverse_transform(fitted.transform(ROWS))
     # Sums of 720 squares in another order.
@@ -167,7 +157,7 @@ def test_a_single_feature_is_refused():
     [7, lambda: np.random.RandomState(7), lambda: np.random.default_rng(7)],
     ids=["int", "old", "new"],
 )
-def test_the_random_state_decides(state):
+def test_result_depends_on_the_random_state(state):
     fresh = state if callable(state) else lambda: state
     one, same = (model(random_state=fresh()).fit(ROWS).components_ for _ in range(2))
     np.testing.assert_array_equal(one, same)
@@ -188,95 +178,13 @@ def test_jobs_do_not_change_a_bit():
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_under_joblib(backend):
+def test_model_fits_inside_joblib_workers(backend):
     shared = SimCO(mu=[0.1, 0.0])
     models = [model(update=shared, random_state=seed) for seed in range(4)]
     alone = [clone(m).fit(ROWS).components_ for m in models]
     fitted = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(m.fit)(ROWS) for m in models)
     for one, other in zip(fitted, alone, strict=True):
         np.testing.assert_array_equal(one.components_, other)
-
-
-# Parameters of the parts
-
-
-def test_fields_of_the_parts_are_parameters():
-    estimator = model(update=SimCO(mu=0.1, schedule=schedules.Blocks(4)))
-    params = estimator.get_params()
-    assert params["coder__sparsity"] == 2 and params["update__mu"] == 0.1
-    assert params["update__schedule__size"] == 4
-    assert "coder__sparsity" not in estimator.get_params(deep=False)
-    before = estimator.coder
-    estimator.set_params(coder__sparsity=3, update__schedule__size=6, update__mu=0.2, max_iter=7)
-    assert estimator.coder == OMP(sparsity=3) and before == OMP(sparsity=2)  # a new one: they are frozen
-    assert estimator.update == SimCO(mu=0.2, schedule=schedules.Blocks(6)) and estimator.max_iter == 7
-    assert estimator.set_params() is estimator
-
-
-def test_a_part_and_its_field_in_one_call():
-    estimator = ManifoldDictionaryLearning().set_params(coder__tol=0.5, coder=OMP(sparsity=3))
-    assert estimator.coder == OMP(sparsity=3, tol=0.5)
-    estimator.set_params(update=SimCO(), update__schedule=schedules.Blocks(2), update__schedule__size=5)
-    assert estimator.update == SimCO(schedule=schedules.Blocks(5))
-
-
-def test_a_part_with_parameters_of_its_own_kind():
-    class Coder:
-        sparsity = 1
-
-        def get_params(self, deep=True):
-            return {"sparsity": self.sparsity}
-
-        def set_params(self, **params):
-            self.sparsity = params["sparsity"]
-            return self
-
-    estimator = model(coder=Coder()).set_params(coder__sparsity=4)
-    assert estimator.get_params()["coder__sparsity"] == estimator.coder.sparsity == 4
-
-
-@pytest.mark.parametrize(
-    ("params", "sentence"),
-    [
-        ({"coder__speed": 1}, r"Invalid parameter coder__speed: coder=OMP\(.*\) has sparsity, tol"),
-        ({"update__schedule__size": 3}, r"update__schedule=AllAtoms\(\) has no such field"),
-        ({"max_iter__x": 3}, "max_iter=4 has no such field"),
-        ({"speed": 3}, "Invalid parameter 'speed'"),
-        ({"speed__x": 3}, "Invalid parameter 'speed'"),
-        ({"coder__sparsity": 0}, "sparsity=0: a code needs room"),
-    ],
-)
-def test_parameters_that_do_not_exist_are_refused(params, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        model().set_params(**params)
-
-
-def test_a_field_of_a_part_that_is_not_there():
-    with pytest.raises(ValueError, match="coder=None has no such field; set coder itself first"):
-        ManifoldDictionaryLearning().set_params(coder__sparsity=3)
-
-
-def test_clones_are_equal_and_share_nothing():
-    original = model(update=SimCO(mu=[0.1, 0.0], schedule=schedules.Blocks(4)), callbacks=[History()])
-    copied = clone(original)
-    assert copied.get_params(deep=False).keys() == original.get_params(deep=False).keys()
-    assert copied.coder == original.coder and copied.update == original.update
-    assert copied.update is not original.update and copied.callbacks[0] is not original.callbacks[0]
-
-
-def test_it_prints_what_was_changed():
-    assert repr(ManifoldDictionaryLearning()) == "ManifoldDictionaryLearning()"
-    text = repr(ManifoldDictionaryLearning(5, coder=OMP(sparsity=2)))
-    assert "n_components=5" in text and "coder=OMP(sparsity=2, tol=None)" in text and "max_iter" not in text
-    assert "OMP" in model()._repr_html_()
-
-
-def test_fitting_does_not_change_the_parameters():
-    update = SimCO(mu=[0.1, 0.0])
-    estimator = model(update=update)
-    before = pickle.dumps(estimator.get_params(deep=False))
-    estimator.fit(ROWS).partial_fit(ROWS)
-    assert pickle.dumps(estimator.get_params(deep=False)) == before and estimator.update is update
 
 
 # With others
@@ -293,7 +201,7 @@ def test_grid_search_finds_the_sparsity(n_jobs):
     assert 0 < first < second < 1
 
 
-def test_in_a_pipeline():
+def test_estimator_works_in_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), model())
     codes = pipeline.fit_transform(ROWS)
     assert pipeline.inverse_transform(codes).shape == ROWS.shape
@@ -329,7 +237,7 @@ def test_callbacks_and_verbosity(capfd):
     assert capfd.readouterr() == ("", "")  # no terminal, no bar
 
 
-def test_interrupted_keeps_the_best_and_says_so():
+def test_interrupted_fit_keeps_the_best_dictionary_and_warns():
     def interrupt(step):
         if step.iteration == 1:
             raise KeyboardInterrupt
@@ -341,7 +249,7 @@ def test_interrupted_keeps_the_best_and_says_so():
     assert estimator.transform(ROWS).shape == (90, 12)
 
 
-def test_the_package_does_not_import_scikit_learn_until_it_is_asked_for():
+def test_scikit_learn_is_imported_with_the_estimator_alone():
     program = (
         "import sys, manifold_dl; assert 'sklearn' not in sys.modules; "
         "assert 'ManifoldDictionaryLearning' in dir(manifold_dl); "
@@ -351,72 +259,3 @@ def test_the_package_does_not_import_scikit_learn_until_it_is_asked_for():
     assert "ManifoldDictionaryLearning" in manifold_dl.__all__
     with pytest.raises(AttributeError, match="Nothing"):
         _ = manifold_dl.Nothing
-
-
-# Mini-batches
-
-
-def stream(n=9000, size=100, seed=0):
-    D, _, signals = datasets.synthetic(16, 32, n, sparsity=4, snr_db=30, rng=seed)
-    return D, np.split(np.ascontiguousarray(signals.T), n // size)
-
-
-def test_batches_teach_the_dictionary():
-    """Streamed signals, each seen once; `fit` needs 50 passes over 1500 of them for 0.9."""
-    D, batches = stream()
-    estimator = ManifoldDictionaryLearning(32, coder=OMP(sparsity=4), random_state=0)
-    for batch in batches:
-        estimator.partial_fit(batch)
-    assert metrics.recovery(estimator.components_.T, D) >= 0.75
-    assert estimator.n_iter_ == 90 and estimator.n_samples_seen_ == 9000
-    history = estimator.history_
-    assert len(history) == 90 and (np.diff(history.seconds) > 0).all()
-    # What is recorded is the loss before a batch was learned from, so this fall is no memorising.
-    assert history.loss[-10:].mean() < 0.3 * history.loss[:10].mean()
-
-
-@pytest.mark.parametrize("update", [KSVD(), MOD(), None], ids=repr)
-@pytest.mark.parametrize("coder", [OMP(sparsity=2), Lasso(alpha=0.1, sparsity=2)], ids=repr)
-def test_any_parts_work_on_batches(update, coder):
-    estimator = model(update=update, coder=coder)
-    for _ in range(3):
-        for batch in np.split(ROWS, 3):
-            estimator.partial_fit(batch)
-    first = model(update=update, coder=coder).partial_fit(ROWS[:30])
-    assert estimator.score(ROWS) > first.score(ROWS)
-
-
-def test_a_batch_after_fit_goes_on_from_there():
-    fitted = model(max_iter=30, tol=0).fit(ROWS)
-    before = fitted.components_.copy()
-    fitted.partial_fit(ROWS[:10])
-    assert fitted.n_samples_seen_ == 100 and fitted.n_iter_ == 31 and len(fitted.history_) == 31
-    moved = np.linalg.norm(fitted.components_ - before, axis=1)
-    assert 0 < moved.max() < 0.5  # ten samples do not overthrow what ninety said
-    fitted.fit(ROWS)
-    assert fitted.n_samples_seen_ == 90 and fitted.n_iter_ == 30  # and fit begins anew
-    np.testing.assert_array_equal(fitted.components_, before)
-
-
-def test_batches_must_have_the_same_features():
-    with pytest.raises(ValueError, match="X has 7 features, but ManifoldDictionaryLearning is expecting 8"):
-        model().partial_fit(ROWS).partial_fit(ROWS[:, :7])
-
-
-def test_random_schedules_differ_from_batch_to_batch():
-    estimator = model(update=SimCO(mu=0.1, schedule=schedules.RandomSubsets(3, 1)))
-    moved = []
-    for _ in range(4):
-        before = getattr(estimator, "components_", None)
-        estimator.partial_fit(ROWS)
-        if before is not None:
-            moved.append(frozenset(np.flatnonzero(np.any(estimator.components_ != before, axis=1))))
-    assert len(set(moved)) > 1
-
-
-def test_batches_of_one_sample():
-    estimator = model(4, coder=OMP(sparsity=1))
-    for row in ROWS[:20]:
-        estimator.partial_fit(row[None])
-    assert np.isfinite(estimator.components_).all() and estimator.n_samples_seen_ == 20
-    np.testing.assert_allclose(np.linalg.norm(estimator.components_, axis=1), 1, rtol=1e-14)

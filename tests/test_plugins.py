@@ -80,7 +80,7 @@ def test_what_is_no_component_is_not_listed():
     assert set(names["updates"]) == {"KSVD", "MOD", "SimCO"}
 
 
-def test_an_unknown_name_is_answered_with_its_neighbours():
+def test_unknown_name_is_refused_with_similar_names():
     with pytest.raises(LookupError, match=r"no 'forwardselect' among the coders.*ForwardSelection"):
         plugins.get("coders", "forwardselect")
     with pytest.raises(LookupError, match="Known are KSVD, MOD, SimCO"):
@@ -115,7 +115,7 @@ def test_every_kind_can_be_registered_and_passes_our_checks(installed):
         ("mute", "has no method encode, which its kind, coders, requires"),
     ],
 )
-def test_asking_for_a_broken_plugin_names_it_its_package_and_its_fault(installed, name, fault):
+def test_broken_plugin_is_named_with_its_package_and_error(installed, name, fault):
     with pytest.raises(
         plugins.PluginError, match=f"'coders.{name}' of the package manifold-dl-example.*{fault}"
     ):
@@ -132,7 +132,7 @@ def test_broken_plugins_are_reported_by_name_and_the_rest_is_loaded(installed):
         assert repr(name) in messages
 
 
-def test_a_taken_name_stays_ours_and_an_unknown_kind_is_passed_over(installed):
+def test_taken_names_and_unknown_kinds_of_plugins_are_left_out(installed):
     with pytest.warns(plugins.PluginWarning) as caught:
         assert plugins.get("coders", "omp") is mdl.OMP
     messages = " ".join(str(warning.message) for warning in caught)
@@ -142,7 +142,7 @@ def test_a_taken_name_stays_ours_and_an_unknown_kind_is_passed_over(installed):
     assert "does not begin with a kind" in messages
 
 
-def test_a_plugin_takes_part_in_learning(installed):
+def test_plugin_coder_is_used_in_learning(installed):
     with pytest.warns(plugins.PluginWarning):
         coder = plugins.get("coders", "nearest")()
     _, _, Y = mdl.datasets.synthetic(8, 12, 60, sparsity=2, rng=0)

@@ -36,7 +36,7 @@ def test_a_coder_by_name_is_the_coder():
     np.testing.assert_array_equal(named.dictionary, plain.dictionary)
 
 
-def test_parts_of_simco_by_name_are_the_parts():
+def test_components_of_simco_by_name_are_the_components():
     rule = mdl.SimCO("lbfgs", manifold="zero-mean", schedule="one-at-a-time", regularizers=["coherence:0.5"])
     assert isinstance(rule.optimizer, mdl.LBFGS)
     assert rule.manifold is mdl.manifolds.ZeroMean
@@ -78,7 +78,7 @@ def test_the_estimator_takes_names_and_leaves_its_parameters_alone():
     assert (named.coder, named.update) == ("iht", "ksvd")
 
 
-def test_denoising_by_name_stops_at_the_noise():
+def test_coder_by_name_stops_denoising_at_the_noise():
     picture = np.random.default_rng(0).normal(size=(16, 16))
     options = {"patch_size": 4, "n_atoms": 16, "max_iter": 2, "rng": 0, "update": "ksvd"}
     coders = "forward-selection", None
@@ -112,7 +112,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "words"), REFUSED, ids=[words for _, words in REFUSED])
-def test_names_that_say_too_little_are_refused_with_a_sentence(call, words):
+def test_insufficient_names_are_refused_with_a_sentence(call, words):
     with pytest.raises(ValueError) as error:
         call()
     assert words in str(error.value)

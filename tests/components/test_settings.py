@@ -1,7 +1,7 @@
-"""What a dictionary was learned with: as JSON and back, in files, and on the command line."""
+"""Settings as JSON and back: equal components, and refusals of anything else."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import autograd.numpy as anp
 import numpy as np
@@ -10,13 +10,10 @@ import scipy.sparse
 from pymanopt.manifolds import Grassmann, Oblique, Stiefel
 from pymanopt.optimizers import ConjugateGradient, NelderMead, ParticleSwarm, SteepestDescent, TrustRegions
 from pymanopt.optimizers.line_search import AdaptiveLineSearcher, BackTrackingLineSearcher
-from typer.testing import CliRunner
 
 import manifold_dl as mdl
 from manifold_dl import manifolds, plugins, regularizers, schedules
-from manifold_dl.cli import app
 from manifold_dl.components.settings import describe, is_text, restore, shown
-from manifold_dl.learning import archive
 from manifold_dl.learning.replacement import ReplaceAtoms
 from manifold_dl.updates.ridge import Sawtooth, TwoStep
 
@@ -72,7 +69,7 @@ def test_settings_come_back_equal(value):
     assert type(again(value)) is type(value)
 
 
-def test_every_component_of_ours_has_been_tried():
+def test_every_registered_component_is_tested():
     described = json.dumps([describe(value) for value in [*COMPARABLE, *OPTIMIZERS]])
     left_out = {
         "coders": {"FixedSupport"},  # holds data: see below
@@ -162,7 +159,7 @@ def test_what_has_no_name_is_stored_as_text(value):
         restore(description)
 
 
-def test_a_part_stored_as_text_makes_the_whole_unrestorable():
+def test_component_holding_text_cannot_be_restored():
     update = mdl.SimCO(mu=lambda t: 0.1, regularizers=[lambda D: anp.sum(D**4)])
     assert "lambda" in shown(describe(update))
     with pytest.raises(ValueError, match="stored as text"):
@@ -225,164 +222,6 @@ def test_hostile_settings_are_refused_with_a_sentence(description, words):
 @pytest.mark.parametrize(
     "description", [describe(mdl.KSVD()), {"named": "coders.OMP"}, 5, None, [], describe(manifolds.Spheres)]
 )
-def test_a_coder_has_to_be_a_coder(description):
+def test_restored_coder_must_be_a_coder(description):
     with pytest.raises(ValueError, match=r"is none of the coders|is a class of coders"):
         restore(description, "coders")
-
-
-# --- Results and files ---
-
-
-@pytest.fixture(scope="module")
-def result():
-    return mdl.learn_dictionary(
-        Y, 12, coder=mdl.ForwardSelection(sparsity=2), update=mdl.SimCO("trust-region"), max_iter=4, rng=7
-    )
-
-
-def test_a_result_knows_what_it_was_learned_with(result):
-    assert result.component("coder") == mdl.ForwardSelection(sparsity=2)
-    assert result.settings["seed"] == 7
-    assert result.settings["max_iter"] == 4
-    assert result.settings["versions"]["numpy"] == np.__version__
-    assert set(result.settings["versions"]) == {"manifold_dl", "numpy", "pymanopt"}
-    assert restore(result.settings["replace"]) == ReplaceAtoms()
-    repeated = mdl.learn_dictionary(
-        Y, result.settings["n_atoms"], coder=result.component("coder"), update=result.component("update"),
-        max_iter=result.settings["max_iter"], rng=result.settings["seed"],
-    )  # fmt: skip
-    np.testing.assert_array_equal(repeated.dictionary, result.dictionary)
-
-
-def test_the_partial_result_of_a_failure_knows_it_too():
-    def fail(step):
-        raise ZeroDivisionError
-
-    with pytest.raises(mdl.ComponentError) as error:
-        mdl.learn_dictionary(Y, 12, coder=mdl.OMP(sparsity=2), max_iter=2, rng=0, callbacks=[fail])
-    assert error.value.partial.component("coder") == mdl.OMP(sparsity=2)
-
-
-def test_a_run_without_a_seed_can_be_repeated_from_the_one_it_drew():
-    options = {"coder": mdl.OMP(sparsity=2), "max_iter": 2}
-    first = mdl.learn_dictionary(Y, 12, **options)
-    second = mdl.learn_dictionary(Y, 12, rng=first.settings["seed"], **options)
-    np.testing.assert_array_equal(first.dictionary, second.dictionary)
-    theirs = mdl.learn_dictionary(Y, 12, rng=np.random.default_rng(0), **options)
-    assert is_text(theirs.settings["seed"])
-
-
-def test_files_keep_the_settings(result, tmp_path):
-    mdl.save(result, tmp_path / "model.npz")
-    loaded = mdl.load(tmp_path / "model.npz")
-    assert loaded.settings == result.settings
-    assert loaded.component("coder") == mdl.ForwardSelection(sparsity=2)
-    assert describe(loaded.component("update")) == describe(mdl.SimCO("trust-region"))
-
-
-def rewrite(result, path, **meta):
-    """The file as `save` writes it, with another header."""
-    mdl.save(result, path)
-    old, arrays = archive.read(path, "result")
-    header = {key: value for key, value in old.items() if key not in ("format", "version", "kind", *meta)}
-    archive.write(path, "result", header | {k: v for k, v in meta.items() if v is not None}, arrays)
-
-
-def test_old_files_without_settings_still_load(result, tmp_path):
-    rewrite(result, tmp_path / "model.npz", settings=None, explained=None)
-    loaded = mdl.load(tmp_path / "model.npz")
-    np.testing.assert_array_equal(loaded.dictionary, result.dictionary)
-    assert loaded.settings == {}
-    assert np.isnan(loaded.explained)
-    with pytest.raises(ValueError, match="it is not stored with which coder"):
-        loaded.component("coder")
-
-
-def test_settings_that_are_none_are_damage(result, tmp_path):
-    rewrite(result, tmp_path / "model.npz", settings=[1, 2])
-    with pytest.raises(ValueError, match=r"model\.npz is damaged"):
-        mdl.load(tmp_path / "model.npz")
-
-
-# --- The command line ---
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
-
-
-@pytest.fixture
-def rows(tmp_path):
-    np.save(tmp_path / "rows.npy", Y.T)
-    return tmp_path / "rows.npy"
-
-
-def encode(rows, *options):
-    out = rows.with_name("codes.npz")
-    done = invoke("encode", rows.with_name("model.npz"), rows, "--out", out, "--force", *options)
-    codes = scipy.sparse.load_npz(out).toarray().T if done.exit_code == 0 else None
-    return done, codes
-
-
-def test_encode_uses_the_stored_coder(result, rows):
-    mdl.save(result, rows.with_name("model.npz"))
-    done, codes = encode(rows)
-    assert done.exit_code == 0, done.stderr
-    D = result.dictionary
-    np.testing.assert_array_equal(codes, mdl.ForwardSelection(sparsity=2).encode(Y, D).toarray())
-    assert "ForwardSelection(sparsity=2" in done.stdout
-    by_omp = mdl.OMP(sparsity=2).encode(Y, D).toarray()
-    assert (codes != by_omp).any()
-    np.testing.assert_array_equal(encode(rows, "--coder", "omp")[1], by_omp)
-    wider = mdl.ForwardSelection(sparsity=3).encode(Y, D).toarray()
-    np.testing.assert_array_equal(encode(rows, "--sparsity", "3")[1], wider)
-
-
-def test_encode_asks_for_a_coder_that_it_cannot_make(result, rows):
-    model = rows.with_name("model.npz")
-    for settings, words in [
-        ({}, "does not say which coder"),
-        ({"coder": describe(Strangers())}, "Strangers(sparsity=2): name one with --coder"),
-        ({"coder": omp(sparse=2)}, "has no parameter 'sparse'"),
-        ({"coder": describe(mdl.KSVD())}, "is none of the coders"),
-    ]:
-        mdl.save(replace(result, settings=settings), model)
-        done, _ = encode(rows)
-        assert done.exit_code == 2
-        assert words in done.stderr
-        assert encode(rows, "--coder", "omp")[0].exit_code == 0
-    mdl.save(replace(result, settings={"coder": describe(mdl.BasisPursuit())}), model)
-    assert "has no such parameter" in encode(rows, "--sparsity", "3")[0].stderr
-
-
-def test_learning_with_a_strangers_coder_is_stored_as_text(tmp_path):
-    learned = mdl.learn_dictionary(Y, 12, coder=Strangers(), max_iter=2, rng=0)
-    mdl.save(learned, tmp_path / "model.npz")
-    assert is_text(mdl.load(tmp_path / "model.npz").settings["coder"])
-    # The update has a name, and comes back.
-    assert mdl.load(tmp_path / "model.npz").component("update") == mdl.SimCO()
-
-
-def test_info_prints_what_a_model_was_learned_with(result, tmp_path):
-    mdl.save(result, tmp_path / "model.npz")
-    text = " ".join(invoke("info", tmp_path / "model.npz").stdout.split())
-    for words in [
-        "ForwardSelection(sparsity=2, tol=None)", "TrustRegions(", "kappa=0.3", "seed 7", "atoms 12",
-        f"numpy {np.__version__}", "explained", "max_iter 4",
-    ]:  # fmt: skip
-        assert words in text
-    facts = json.loads(invoke("info", tmp_path / "model.npz", "--json").stdout)
-    assert facts["settings"] == result.settings
-    # The definition, in NumPy.
-    error = np.sum((Y - result.dictionary @ result.codes.toarray()) ** 2)
-    assert facts["explained"] == pytest.approx(1 - error / np.sum(Y**2), abs=1e-12)
-
-
-def test_info_lets_no_file_command_the_terminal(result, tmp_path):
-    bad = {"text": "\x1b[2J\x07 [red]"}
-    mdl.save(
-        replace(result, settings={"coder": bad, "\x1b[1m": 1, "versions": {"\x1b": 2}}), tmp_path / "m.npz"
-    )
-    text = invoke("info", tmp_path / "m.npz").stdout
-    assert "\x1b" not in text
-    assert "[red]" in text

@@ -31,14 +31,14 @@ def primitive_and_regularized():
     return SimCO(optimizer=regularized.optimizer, mu=0.0), regularized
 
 
-def test_few_patches_ours_beats_k_svd_and_mod():
+def test_default_update_beats_ksvd_and_mod_on_few_patches():
     updates = [None, KSVD(method="power"), MOD()]
     ours, k_svd, mod = gains(cropped("camera", 128), 25, updates, draw=0, stride=2, max_iter=5)
     # The documentation promises 0.1 dB on average over whole pictures; on this crop it is more.
     assert ours > max(k_svd, mod) + 0.1
 
 
-def test_the_tether_fades_with_the_patches_and_grows_with_the_noise():
+def test_weight_of_the_tether_falls_with_patches_and_grows_with_noise():
     start = cosines(Picture.of(np.zeros((16, 16)), 8), 32)
     (few,) = tethered(start, noise_energy=2.0, n_patches=1_000).regularizers
     (many,) = tethered(start, noise_energy=4.0, n_patches=20_000).regularizers
@@ -84,7 +84,7 @@ def test_every_purpose_is_a_setting_of_denoise():
 
 
 @pytest.mark.slow
-def test_nine_cases_with_the_budget_of_the_paper():
+def test_denoising_gains_in_nine_cases_with_the_papers_budget():
     ours, k_svd, mod = np.mean(
         [
             gains(cropped(name), sigma, [None, KSVD(), MOD()], draw=0)
@@ -99,7 +99,7 @@ def test_nine_cases_with_the_budget_of_the_paper():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "holds"), [("camera", True), ("coins", False)])
-def test_the_order_of_the_paper_over_ten_draws(name, holds):
+def test_methods_rank_as_in_the_paper_over_ten_draws(name, holds):
     coder = OMP(sparsity=32, tol=64 * (1.15 * 25) ** 2)
     updates = [*primitive_and_regularized(), KSVD(), MOD(), None]
     found = [gains(cropped(name), 25, updates, draw, coder=coder) for draw in range(10)]

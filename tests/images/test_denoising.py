@@ -29,7 +29,7 @@ def error(a, b):
 
 @pytest.mark.parametrize("channels", [None, 3])
 @pytest.mark.parametrize("stride", [1, 3])
-def test_exact_codes_give_the_picture_back(channels, stride):
+def test_exact_codes_reconstruct_the_picture(channels, stride):
     # A complete dictionary and no tolerance: every patch is represented exactly, and so is the average.
     picture = Picture.of(texture(21, 30, channels), patch_size=4, stride=stride)
     D = np.linalg.qr(np.random.default_rng(0).standard_normal((picture.length, picture.length)))[0]
@@ -38,7 +38,7 @@ def test_exact_codes_give_the_picture_back(channels, stride):
     np.testing.assert_allclose(picture.restore(clean), texture(21, 30, channels), atol=1e-12)
 
 
-def test_strips_do_not_show(monkeypatch):
+def test_size_of_strips_does_not_change_the_picture(monkeypatch):
     picture = Picture.of(noisy(texture(), 0.1), patch_size=8)
     D = np.linalg.qr(np.random.default_rng(0).standard_normal((64, 64)))[0]
     coder = OMP(sparsity=4)
@@ -49,7 +49,7 @@ def test_strips_do_not_show(monkeypatch):
 
 
 @pytest.mark.parametrize("channels", [None, 3])
-def test_noise_goes_and_the_picture_stays(channels):
+def test_denoising_reduces_the_error(channels):
     clean = texture(channels=channels)
     result = denoise(noisy(clean, 0.1), sigma=0.1, patch_size=6, n_atoms=80, max_iter=4)
     # An average over 36 patches of a few atoms each takes away most of the noise; half is a safe claim.
@@ -91,7 +91,7 @@ def test_the_smallest_picture_is_one_patch():
     assert denoise(texture(8, 8), sigma=0.01, n_atoms=4, max_iter=1).image.shape == (8, 8)
 
 
-def test_no_noise_changes_nothing():
+def test_picture_without_noise_is_unchanged():
     clean = texture()
     np.testing.assert_array_equal(denoise(clean, sigma=0.0, patch_size=4, n_atoms=8, max_iter=1).image, clean)
 

@@ -46,7 +46,7 @@ def step(loss, iteration=0):
 # History
 
 
-def test_history_keeps_conditioning_and_coherence_when_asked():
+def test_history_keeps_condition_and_coherence_on_request():
     seen = []
     history = History(condition=True, coherence=True)
     learn(callbacks=[history, lambda s: seen.append((s.dictionary, s.codes))], max_iter=3)
@@ -125,7 +125,7 @@ def test_early_stopping_ends_a_run_and_forgets_it():
 
 
 @pytest.mark.parametrize("options", [{"patience": 0}, {"min_decrease": -0.1}, {"min_decrease": 1.0}])
-def test_early_stopping_refuses(options):
+def test_early_stopping_refuses_invalid_parameters(options):
     with pytest.raises(ValueError, match="="):
         EarlyStopping(**options)
 
@@ -226,7 +226,7 @@ def test_resuming_a_converged_run_changes_nothing(tmp_path):
     assert_same(learn(signals, resume=path, **options), finished)
 
 
-def test_early_stopping_goes_on_waiting_in_a_resumed_run(tmp_path):
+def test_early_stopping_counts_iterations_before_the_checkpoint(tmp_path):
     path, options = tmp_path / "run.npz", {"max_iter": 50}
     stopping = lambda: EarlyStopping(patience=4, min_decrease=0.5)
     through = learn(callbacks=[stopping()], **options)
@@ -235,7 +235,7 @@ def test_early_stopping_goes_on_waiting_in_a_resumed_run(tmp_path):
     assert_same(learn(callbacks=[stopping()], resume=path, **options), through)
 
 
-def test_interrupted_after_a_resume_the_best_before_it_counts(tmp_path):
+def test_interrupted_resumed_run_returns_the_best_dictionary_of_both(tmp_path):
     path, steps = tmp_path / "run.npz", []
 
     def worse(signals, dictionary, codes, *, iteration, rng):
@@ -272,17 +272,17 @@ def test_another_number_of_atoms_is_refused(tmp_path):
         learn_dictionary(Y, 13, coder=OMP(sparsity=2), resume=path)
 
 
-def test_nothing_to_resume(tmp_path):
+def test_resuming_from_a_missing_file_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*run\.npz"):
         learn(resume=tmp_path / "run.npz")
 
 
-def test_no_folder_to_write_to(tmp_path):
+def test_checkpoint_into_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         learn(callbacks=[Checkpoint(tmp_path / "missing" / "run.npz")])
 
 
 @pytest.mark.parametrize("every", [0, -1, 1.5])
-def test_checkpoint_refuses(every):
+def test_checkpoint_refuses_an_invalid_interval(every):
     with pytest.raises(ValueError, match="every"):
         Checkpoint(Path("run.npz"), every=every)

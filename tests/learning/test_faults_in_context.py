@@ -59,7 +59,7 @@ def test_a_callback_that_fails_when_a_run_is_resumed(tmp_path):
     np.testing.assert_array_equal(error.partial.history.loss, expected.history.loss)
 
 
-def test_the_first_fault_is_told_and_later_ones_are_noted():
+def test_first_error_is_raised_and_later_ones_become_notes():
     ending = Watcher("end")
     error, _ = run_with_fault(callbacks=[ending], coder=Coder())
     assert error.role == "coder" and ending.ended
@@ -96,7 +96,7 @@ class Diary(mdl.History):
         own["size"].append(np.abs(step.dictionary).max())
 
 
-def test_a_history_of_the_users_that_fails_keeps_the_complete_rows(tmp_path):
+def test_failing_history_subclass_keeps_complete_rows(tmp_path):
     diary = Diary()
     error, steps = run_with_fault(99, callbacks=[diary])
     assert error.component is diary and error.iteration == LAST
@@ -118,7 +118,7 @@ def test_a_coder_that_fails_after_the_last_iteration():
     assert error.partial.n_iter == len(steps) == 6
 
 
-def test_the_best_of_the_finished_restarts_counts():
+def test_error_in_a_restart_keeps_the_best_finished_run():
     starts = []
 
     class Third:
@@ -135,7 +135,7 @@ def test_the_best_of_the_finished_restarts_counts():
     assert "run 3 of 4" in " ".join(caught.value.__notes__)
 
 
-def test_a_refusal_of_ours_keeps_its_type_and_has_the_result():
+def test_validation_error_in_a_run_keeps_its_type_and_has_the_partial_result():
     class Growing:
         """Supports of more atoms than entries, from the third iteration on."""
 
@@ -148,13 +148,13 @@ def test_a_refusal_of_ours_keeps_its_type_and_has_the_result():
     assert "iteration 2 of learn_dictionary" in caught.value.__notes__[0]
 
 
-def test_what_is_refused_before_the_run_has_no_result():
+def test_validation_error_before_a_run_has_no_partial_result():
     with pytest.raises(ValueError, match="init has 3 atoms") as caught:
         run(init=np.eye(8)[:, :3])
     assert not hasattr(caught.value, "partial")
 
 
-def test_an_interrupt_is_no_fault():
+def test_interrupt_is_not_reported_as_a_component_error():
     def interrupt(step):
         if step.iteration == 2:
             raise KeyboardInterrupt
@@ -174,14 +174,14 @@ def test_an_interrupt_ends_all_restarts():
     assert sum(begun) == 2 and result.reason is mdl.Reason.INTERRUPTED
 
 
-def test_the_error_goes_from_process_to_process():
+def test_component_error_can_be_pickled():
     error, _ = run_with_fault(coder=Coder())
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error) and again.iteration == LAST and again.role == "coder"
     np.testing.assert_array_equal(again.partial.dictionary, error.partial.dictionary)
 
 
-def test_a_part_that_cannot_even_print_itself_is_named_by_its_class():
+def test_component_whose_repr_fails_is_named_by_its_class():
     class Mute(Coder):
         def __repr__(self):
             raise Broken("no words.")
@@ -193,7 +193,7 @@ def test_a_part_that_cannot_even_print_itself_is_named_by_its_class():
 # Those who call the loop
 
 
-def test_a_fit_that_fails_leaves_the_estimator_as_it_was():
+def test_failed_fit_leaves_the_estimator_unchanged():
     model = mdl.ManifoldDictionaryLearning(12, coder=Coder(), max_iter=4, random_state=0)
     Switch.on = True
     try:
@@ -217,7 +217,7 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was():
     assert model.transform(Y.T).shape == (100, 12)
 
 
-def test_denoising_with_a_coder_that_fails():
+def test_denoising_with_a_failing_coder_names_it():
     pytest.importorskip("skimage")
     picture = np.random.default_rng(0).random((20, 20))
     Switch.on = True

@@ -21,7 +21,7 @@ def test_unit_atoms_of_the_signals_dtype(init, dtype):
     np.testing.assert_allclose(np.linalg.norm(D, axis=0), 1, rtol=4 * np.finfo(dtype).eps)
 
 
-def test_data_gives_distinct_signals():
+def test_init_from_data_takes_distinct_signals():
     D = initial_dictionary(Y, 40, "data", rng=0)
     cosines = np.abs((Y / np.linalg.norm(Y, axis=0)).T @ D)
     # Every atom is one of the signals, and every signal is one of the atoms.
@@ -29,13 +29,13 @@ def test_data_gives_distinct_signals():
     assert sorted(cosines.argmax(axis=0)) == list(range(40))
 
 
-def test_data_are_drawn_at_random():
+def test_init_from_data_draws_at_random():
     one, same, other = (initial_dictionary(Y, 5, "data", rng=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
 
 
-def test_zero_signals_and_multiples_of_others_are_passed_over():
+def test_init_from_data_skips_zero_signals_and_multiples():
     signals = np.hstack([np.zeros((6, 50)), Y[:, :3], -2 * Y[:, :3], 1e-30 * Y[:, :3], 1e30 * Y[:, :3]])
     D = initial_dictionary(signals, 3, "data", rng=0)
     cosines = np.abs((Y / np.linalg.norm(Y, axis=0)).T @ D)
@@ -43,7 +43,7 @@ def test_zero_signals_and_multiples_of_others_are_passed_over():
     np.testing.assert_allclose(cosines[:3].max(axis=0), 1, rtol=1e-14)
 
 
-def test_where_signals_are_too_few_random_directions_fill_up():
+def test_init_from_too_few_signals_adds_random_directions():
     D = initial_dictionary(np.hstack([Y[:, :2], np.zeros((6, 9))]), 5, "data", rng=0)
     assert np.linalg.matrix_rank(D) == 5
     cosines = np.abs((Y / np.linalg.norm(Y, axis=0)).T @ D)
@@ -89,7 +89,7 @@ def test_a_given_dictionary_is_normalised_and_copied():
     np.testing.assert_array_equal(given, before)
 
 
-def test_integers_are_as_good_as_floats():
+def test_integer_start_equals_the_same_floats():
     assert initial_dictionary(Y, 2, np.eye(6, dtype=int)[:, :2], rng=0).dtype == float
 
 
@@ -109,6 +109,6 @@ def test_refused_with_a_sentence(init, sentence):
         initial_dictionary(Y, 5, init, rng=0)
 
 
-def test_the_seed_of_the_signals_does_not_give_their_dictionary_away():
+def test_random_start_with_the_seed_of_the_signals_is_not_their_dictionary():
     D_true, _, Y = synthetic(16, 32, 100, sparsity=4, rng=0)
     assert recovery(initial_dictionary(Y, 32, "random", rng=0), D_true) == 0

@@ -17,7 +17,7 @@ def angle(a, b):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_a_share_of_a_great_circle_is_that_share_of_the_angle(share):
+def test_geodesic_interpolation_moves_by_the_fraction_of_the_angle(share):
     rng = np.random.default_rng(0)
     A, B = (M / np.linalg.norm(M, axis=0) for M in rng.standard_normal((2, 5, 7)))
     moved = geodesic_interpolate(A, B, share)
@@ -27,11 +27,11 @@ def test_a_share_of_a_great_circle_is_that_share_of_the_angle(share):
     np.testing.assert_allclose(angle(moved, B), (1 - share) * angle(A, B), atol=1e-14)
 
 
-def test_standing_still_is_exact():
+def test_geodesic_interpolation_to_the_same_point_keeps_the_bits():
     np.testing.assert_array_equal(geodesic_interpolate(np.eye(3), np.eye(3), 0.7), np.eye(3))
 
 
-def test_the_first_batch_goes_all_the_way():
+def test_first_batch_moves_atoms_all_the_way():
     batch = Y[:, :100]
     D, evidence, step = online_step(batch, START, OnlineState(np.zeros(12)), CODER, SimCO(mu=0.1))
     expected, codes = SimCO(mu=0.1)(batch, START, CODER.encode(batch, START), iteration=0)
@@ -43,7 +43,7 @@ def test_the_first_batch_goes_all_the_way():
     assert step.loss == pytest.approx(np.sum((batch - START @ before) ** 2) / 100, rel=1e-12)
 
 
-def test_later_batches_go_by_their_share_of_the_evidence():
+def test_later_batches_move_atoms_by_their_fraction_of_the_energy():
     batch, known = Y[:, 100:150], OnlineState(np.linspace(1, 40, 12), seen=100)
     D, evidence, _ = online_step(batch, START, known, CODER, SimCO(mu=0.1), iteration=1)
     goal, codes = SimCO(mu=0.1)(batch, START, CODER.encode(batch, START), iteration=0)
@@ -53,21 +53,21 @@ def test_later_batches_go_by_their_share_of_the_evidence():
     np.testing.assert_allclose(angle(START, D), new / energy * angle(START, goal), atol=1e-14)
 
 
-def test_the_evidence_carries_step_lengths_from_batch_to_batch():
+def test_online_state_keeps_step_lengths_between_batches():
     searching = SimCO(mu=0.1)
     _, evidence, _ = online_step(Y[:, :100], START, OnlineState(np.zeros(12)), CODER, searching)
     assert evidence.memory and all(0 < t < np.inf for t in evidence.memory.values())
     assert SimCO(mu=0.1).begin(memory=evidence.memory).memory == evidence.memory
 
 
-def test_an_atom_that_the_batch_does_not_use_stays():
+def test_atoms_unused_by_a_batch_do_not_move():
     batch = START[:, :3] * 5.0
     D, evidence, _ = online_step(batch, START, OnlineState(np.ones(12), 10), OMP(sparsity=1), SimCO(mu=0.1))
     np.testing.assert_array_equal(D[:, 3:], START[:, 3:])
     assert np.isfinite(D).all() and evidence.seen == 13
 
 
-def test_a_batch_of_zeros_teaches_nothing():
+def test_batch_of_zeros_changes_nothing():
     D, evidence, step = online_step(np.zeros((8, 5)), START, OnlineState(np.zeros(12)), CODER, SimCO())
     np.testing.assert_allclose(D, START, atol=1e-15)
     assert evidence.seen == 5 and not evidence.energy.any() and step.loss == 0
@@ -84,7 +84,7 @@ def test_the_scale_of_the_stream_does_not_matter():
 
 
 @pytest.mark.parametrize("update", [SimCO(), SimCO(mu=0.1), KSVD(), MOD(ridge=0.01)], ids=repr)
-def test_a_stream_teaches_the_dictionary(update):
+def test_stream_recovers_the_dictionary(update):
     D, evidence = START, OnlineState(np.zeros(12))
     moves = []
     for t in range(60):
@@ -97,7 +97,7 @@ def test_a_stream_teaches_the_dictionary(update):
     assert D.dtype == float and evidence.seen == 6000
 
 
-def test_single_precision_stays_single():
+def test_online_step_keeps_single_precision():
     D, _, step = online_step(
         Y[:, :50].astype(np.float32), START.astype(np.float32), OnlineState(np.zeros(12)), CODER, SimCO()
     )

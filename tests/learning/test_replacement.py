@@ -41,13 +41,13 @@ def test_an_atom_with_fewer_than_four_users_becomes_the_worst_represented_signal
     np.testing.assert_array_equal(D[:, others], D_TRUE[:, others])
 
 
-def test_four_users_are_enough():
+def test_atom_with_four_users_is_kept():
     D, replaced = ReplaceAtoms()(Y, D_TRUE, without_users(X_TRUE, 5, keep=4))
     assert len(replaced) == 0
     np.testing.assert_array_equal(D, D_TRUE)
 
 
-def test_a_stored_zero_is_no_use():
+def test_stored_zeros_do_not_count_as_users():
     X = X_TRUE.copy()
     X.data[X.indices == 5] = 0
     assert ReplaceAtoms()(Y, D_TRUE, X)[1].tolist() == [5]
@@ -55,7 +55,7 @@ def test_a_stored_zero_is_no_use():
 
 @pytest.mark.parametrize("sign", [1, -1], ids=["duplicate", "antipodal"])
 @pytest.mark.parametrize(("cosine", "goes"), [(0.992, True), (0.988, False)])
-def test_of_two_atoms_within_the_bound_the_less_used_goes(sign, cosine, goes):
+def test_of_two_coherent_atoms_the_less_used_is_replaced(sign, cosine, goes):
     aside = unit(D_TRUE[:, [7]] - D_TRUE[:, [3]] * (D_TRUE[:, 3] @ D_TRUE[:, 7]))[:, 0]
     D = D_TRUE.copy()
     D[:, 7] = sign * (cosine * D_TRUE[:, 3] + np.sqrt(1 - cosine**2) * aside)
@@ -64,7 +64,7 @@ def test_of_two_atoms_within_the_bound_the_less_used_goes(sign, cosine, goes):
     assert replaced.tolist() == ([3] if goes else [])
 
 
-def test_equally_used_duplicates_lose_the_later_one():
+def test_of_equally_used_duplicates_the_later_is_replaced():
     D = D_TRUE.copy()
     D[:, 7] = D[:, 3]
     _, replaced = ReplaceAtoms(min_users=0)(Y, D, np.zeros((24, 300)))
@@ -91,14 +91,14 @@ def test_every_signal_is_used_once_in_order_of_its_error():
     np.testing.assert_allclose(new[:, replaced], candidates, rtol=1e-14)
 
 
-def test_ties_go_to_the_lower_index():
+def test_equally_represented_signals_are_taken_in_order():
     signals = np.eye(4)[:, [0, 1, 2, 3] * 2]  # with codes of zero, all are represented equally badly
     D, replaced = ReplaceAtoms()(signals, unit(np.ones((4, 2)) + np.eye(4)[:, :2]), np.zeros((2, 8)))
     assert replaced.tolist() == [0, 1]
     np.testing.assert_array_equal(D, np.eye(4)[:, :2])
 
 
-def test_no_new_atom_resembles_another():
+def test_new_atoms_are_incoherent_with_all_others():
     signals = np.repeat(np.eye(4)[:, :2], 10, axis=1) * np.tile(
         [1, -1], 10
     )  # two directions, with both signs
@@ -138,7 +138,7 @@ def test_the_scale_of_the_signals_does_not_matter(dtype, c):
     assert there[0].dtype == dtype
 
 
-def test_the_arguments_are_left_alone():
+def test_replacement_does_not_change_its_arguments():
     X = without_users(X_TRUE, 5)
     before = D_TRUE.copy(), X.copy()
     ReplaceAtoms()(Y, D_TRUE, X)

@@ -58,7 +58,7 @@ def test_explained_survives_saving(tmp_path):
     assert mdl.load(tmp_path / "result.npz").explained == result.explained
 
 
-def test_a_result_that_nobody_measured_says_nothing(tmp_path):
+def test_result_without_explained_fraction_prints_none(tmp_path):
     known = learn()
     result = mdl.Result(known.dictionary, known.codes, known.history, known.reason)
     mdl.save(result, tmp_path / "result.npz")
@@ -66,7 +66,7 @@ def test_a_result_that_nobody_measured_says_nothing(tmp_path):
     assert "explained" not in str(result) and "of the energy explained" in str(known)
 
 
-def test_the_estimator_explains_as_its_codes_do():
+def test_explained_of_the_estimator_is_that_of_its_codes():
     model = mdl.ManifoldDictionaryLearning(12, coder=mdl.OMP(sparsity=3), max_iter=4, random_state=0)
     codes = model.fit_transform(Y.T)
     rest = Y.T - codes @ model.components_
@@ -74,7 +74,7 @@ def test_the_estimator_explains_as_its_codes_do():
     assert model.explained == learn(update=mdl.SimCO()).explained
 
 
-def test_a_stream_does_not_know_what_it_explains():
+def test_explained_is_undefined_after_partial_fit():
     model = mdl.ManifoldDictionaryLearning(12, coder=mdl.OMP(sparsity=3), max_iter=2, random_state=0)
     with pytest.raises(AttributeError, match="not fitted"):
         _ = model.explained

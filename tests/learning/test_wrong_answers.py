@@ -113,7 +113,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_a_wrong_answer_names_the_part_and_keeps_the_best_dictionary(kind, tmp_path):
+def test_wrong_return_value_names_the_component_and_keeps_the_best_dictionary(kind, tmp_path):
     options, role, sentence = WRONG[kind]
     error, steps = run_with_fault(**options)
     assert isinstance(error, ComponentError), repr(error)
@@ -195,7 +195,7 @@ def test_dense_codes_are_accepted_and_give_the_same_run():
 
 
 @pytest.mark.parametrize("wrong", [nan, -1.0, np.inf, "0.1", None, [0.1]], ids=repr)
-def test_a_ridge_that_is_none_names_the_function(wrong):
+def test_invalid_ridge_names_the_schedule_function(wrong):
     def strange(iteration):
         return wrong if Switch.on else 0.1
 
