@@ -110,7 +110,7 @@ def _try(manifold, optimizer):
             atoms=[0] if single else None,
             dictionary=tiny.start,
         )
-        start = tiny.start[:, problem.part.atoms]
+        start = tiny.start[:, problem.subset.atoms]
         point = OptimizerRun(OPTIMIZERS[optimizer]()).minimize(problem, start, rng=0)
         update = SimCO(
             OPTIMIZERS[optimizer](),

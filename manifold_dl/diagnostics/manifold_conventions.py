@@ -86,7 +86,7 @@ def check_closest(inspection: Inspection, sample: ManifoldSample) -> None:
     is_point = sample.is_point(nearest) and agree(closest(nearest), nearest)
     inspection.require(is_point, "closest leads to the manifold", fault)
     distance = float(np.linalg.norm(array - nearest))
-    for length in (1e-2, 1e-1, 1.0):
+    for length in 10 * (1e-2, 1e-1, 1.0):
         other = manifold.retraction(nearest, length * sample.direction(nearest))
         if np.linalg.norm(array - other) < distance - _INSIDE:
             inspection.remark("closest is not the nearest point: there are nearer ones")

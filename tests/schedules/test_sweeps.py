@@ -5,8 +5,6 @@ import pytest
 
 from manifold_dl.schedules import AllAtoms, sweep
 
-N_ATOMS = 11
-
 
 def test_sweep_accepts_any_object_with_subsets():
     class EvenThenOdd:
