@@ -34,10 +34,13 @@ def _jit(**options: Any) -> Callable[[Callable], Any]:
         return lambda function: function
     from numba import njit
 
-    jit = njit(nogil=True, cache=True, error_model="numpy", **options)
+    options = {"nogil": True, "error_model": "numpy", **options}
 
     def decorate(function: Callable) -> Any:
-        dispatcher = jit(function)
+        try:
+            dispatcher = njit(cache=True, **options)(function)
+        except RuntimeError:  # there is no folder for the cache that may be written: compile in every process
+            return njit(**options)(function)
         _drop_outdated(Path(dispatcher.stats.cache_path))
         return dispatcher
 

@@ -1,21 +1,25 @@
-"""Which kernels run: those of the sources as they are, compiled wherever Numba is installed."""
+"""Which kernels are used and when they are compiled: with Numba, without it, after an edit of a source."""
 
 import importlib
 import os
 import pkgutil
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
 import manifold_dl.kernels
-import manifold_dl.line_search
+from manifold_dl.kernels import backend
 
 PACKAGE = Path(manifold_dl.__file__).parent
+KERNELS = PACKAGE / "kernels"
+STAMP = "manifold_dl.sources"
 
 
 def run(code, folder=PACKAGE.parent, **environment):
@@ -25,57 +29,139 @@ def run(code, folder=PACKAGE.parent, **environment):
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
+def copy_package(folder):
+    shutil.copytree(PACKAGE, folder / "manifold_dl", ignore=shutil.ignore_patterns("__pycache__"))
+
+
 def modules_of_kernels():
-    for package in (manifold_dl.kernels, manifold_dl.line_search):
-        for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-            yield importlib.import_module(module.name)
+    package = manifold_dl.kernels
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        yield importlib.import_module(module.name)
 
 
 # --- The cache on disk ------------------------------------------------------------------------------------
 
 
-def test_every_cached_kernel_is_stamped_with_all_sources():
-    # Numba by itself stamps a kernel with its own file alone, and would run what an edited helper was before.
+def test_every_folder_of_cached_kernels_has_the_stamp_of_all_sources():
+    # Numba by itself looks at the file of a kernel alone, and would run what an edited helper was before.
     kernels = {
         kernel
         for module in modules_of_kernels()
         for kernel in vars(module).values()
-        if isinstance(kernel, Dispatcher) and kernel.targetoptions.get("inline") != "always"
+        if isinstance(kernel, Dispatcher)
     }
     names = {kernel.py_func.__name__ for kernel in kernels}
-    assert {"_omp", "_forward_selection", "_lasso", "_focuss", "_iht", "_fit"} <= names
-    for kernel in kernels:
-        assert kernel._cache._cache_file._source_stamp == compiling.STAMP, kernel
+    assert {"_omp", "_forward_selection", "_lasso", "_focuss", "_iht", "_fit", "_refit", "_sweep"} <= names
+    sources = sorted(KERNELS.rglob("*.py"))
+    for folder in {Path(kernel.stats.cache_path) for kernel in kernels}:
+        lines = (folder / STAMP).read_text().splitlines()
+        assert [line.split()[0] for line in lines] == [file.name for file in sources]
 
 
-def test_the_stamp_names_every_source_of_kernels():
-    files = [*PACKAGE.glob("kernels/*.py"), *PACKAGE.glob("line_search/*.py")]
-    assert sorted(name for name, *_ in compiling.STAMP) == sorted(file.name for file in files)
-
-
-def test_kernels_are_compiled_by_the_decorators_of_one_module():
+def test_numba_is_imported_by_one_module_of_the_kernels():
     for module in modules_of_kernels():
-        if module is not compiling:
+        if module is not backend:
             assert "jit" not in vars(module), module
             assert "njit" not in vars(module), module
+            assert not re.search(r"^\s*(import|from) numba", Path(module.__file__).read_text(), re.M), module
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A folder with machine code of two kernels, a file of somebody else's, and a text for the sources."""
+    for name in ("codes._fit-1.nbi", "codes._fit-1.1.nbc", "notes.txt"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(backend, "_stamp", lambda: "codes.py 1 2")
+    backend._drop_outdated.cache_clear()
+    yield tmp_path
+    backend._drop_outdated.cache_clear()
+
+
+def files_in(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
+def test_machine_code_without_a_stamp_is_removed(cache):
+    backend._drop_outdated(cache)
+    assert files_in(cache) == [STAMP, "notes.txt"]
+    assert (cache / STAMP).read_text() == "codes.py 1 2"
+
+
+def test_machine_code_of_other_sources_is_removed(cache):
+    (cache / STAMP).write_text("codes.py 0 2")
+    backend._drop_outdated(cache)
+    assert files_in(cache) == [STAMP, "notes.txt"]
+    assert (cache / STAMP).read_text() == "codes.py 1 2"
+
+
+def test_machine_code_of_these_sources_is_kept(cache):
+    (cache / STAMP).write_text("codes.py 1 2")
+    backend._drop_outdated(cache)
+    assert files_in(cache) == ["codes._fit-1.1.nbc", "codes._fit-1.nbi", STAMP, "notes.txt"]
+
+
+def test_the_folder_is_made_where_there_is_none(cache):
+    backend._drop_outdated(cache / "new" / "folder")
+    assert files_in(cache / "new" / "folder") == [STAMP]
+
+
+@pytest.mark.parametrize("method", ["read_text", "unlink", "mkdir", "write_text"])
+def test_a_folder_that_cannot_be_read_or_written_is_no_error(cache, method, monkeypatch):
+    (cache / STAMP).write_text("codes.py 0 2")
+
+    def refuse(*arguments, **options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, method, refuse)
+    backend._drop_outdated(cache)
+    assert (cache / "notes.txt").exists()
+
+
+def test_without_any_folder_for_the_cache_kernels_are_compiled_in_every_process(tmp_path):
+    # No folder can be made below a file: this stands for folders that are read-only, also to the root user.
+    copy_package(tmp_path)
+    for folder in ("", "reduced", "coding"):
+        (tmp_path / "manifold_dl" / "kernels" / folder / "__pycache__").touch()
+    places = {"HOME": os.devnull, "XDG_CACHE_HOME": os.devnull, "NUMBA_CACHE_DIR": ""}
+    process = run(TWO_KERNELS, tmp_path, **places)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout == "[3. 3.]\n"
+    assert process.stderr.count("compiling") == 1
+
+
+# Each edit changes a result: of a helper that is compiled into kernels of other files, or of a kernel itself.
+EDITS = {
+    "a helper of another file": (
+        "coding/common.py",
+        "return largest * np.sqrt(total)",
+        "return 9 * largest * np.sqrt(total)",
+    ),
+    "the kernel itself": ("coding/pursuit.py", "z[k] = a[p] * L[k, k]", "z[k] = a[p] * L[k, k] * 3"),
+    "a helper of another file, geodesics": (
+        "reduced/rows.py",
+        "rows = max(1, multiplications // others.size)",
+        "rows = 1 + len(atoms)\n    atoms = 2 * atoms",
+    ),
+}
+OF_CODING = """
+import manifold_dl as mdl
+D, X, Y = mdl.datasets.synthetic(16, 32, 20, sparsity=4, snr_db=20, rng=0)
+print(mdl.OMP(tol=0.5).encode(Y, D).data.tobytes().hex())
+"""
+OF_GEODESICS = """
+import numpy as np
+from manifold_dl.kernels import reduced
+atoms, direction = np.eye(3)[:2], np.eye(3)[1:]
+print(reduced.init_geodesic(atoms, direction, atoms, atoms @ atoms.T).DU)
+"""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("file", "before", "after"),
-    [
-        # A helper of OMP in another file, and the kernel itself.
-        ("coding_parts.py", "return largest * np.sqrt(total)", "return 9 * largest * np.sqrt(total)"),
-        ("coding.py", "z[k] = a[p] * L[k, k]", "z[k] = a[p] * L[k, k] * 3"),
-    ],
-)  # fmt: skip
-def test_an_edited_source_is_compiled_again(tmp_path, file, before, after):
-    shutil.copytree(PACKAGE, tmp_path / "manifold_dl", ignore=shutil.ignore_patterns("__pycache__"))
-    code = (
-        "import manifold_dl as mdl\n"
-        "D, X, Y = mdl.datasets.synthetic(16, 32, 20, sparsity=4, snr_db=20, rng=0)\n"
-        "print(mdl.OMP(tol=0.5).encode(Y, D).data.tobytes().hex())\n"
-    )
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_source_is_compiled_again(tmp_path, edit):
+    copy_package(tmp_path)
+    file, before, after = EDITS[edit]
+    code = OF_CODING if file.startswith("coding") else OF_GEODESICS
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     first = run(code, tmp_path, **cache)
     again = run(code, tmp_path, **cache)
@@ -86,6 +172,62 @@ def test_an_edited_source_is_compiled_again(tmp_path, file, before, after):
     assert ["compiling" in process.stderr for process in (first, again, edited)] == [True, False, True]
     assert first.stdout == again.stdout != ""
     assert edited.stdout not in ("", first.stdout)
+
+
+@pytest.mark.slow
+def test_the_process_that_compiles_finds_the_same_bits_as_those_after_it(tmp_path):
+    code = (
+        "import numpy as np\n"
+        "from pymanopt.optimizers import ConjugateGradient\n"
+        "import manifold_dl as mdl\n"
+        "D, X, Y = mdl.datasets.synthetic(16, 32, 300, sparsity=4, snr_db=20, rng=0)\n"
+        "problem = mdl.update_problem(Y, X, mu=0.1)\n"
+        "start = problem.manifold.random_point(rng=1)\n"
+        "for searcher in (mdl.WolfeSearch(), mdl.GoldenSection()):\n"
+        "    optimizer = ConjugateGradient(line_searcher=searcher, max_iterations=9, verbosity=0)\n"
+        "    print(optimizer.run(problem, initial_point=start).point.tobytes().hex())\n"
+        "print(problem.euclidean_hessian(start, start).tobytes().hex())\n"
+    )
+    runs = [run(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2)]
+    assert ["compiling" in process.stderr for process in runs] == [True, False]
+    assert runs[0].stdout == runs[1].stdout != ""
+
+
+# --- What is said while compiling -------------------------------------------------------------------------
+
+TWO_KERNELS = """
+import numpy as np
+from manifold_dl.kernels import reduced
+signals, indptr, indices = np.ones((2, 3)), np.arange(3), np.zeros(2, np.int32)
+reduced.add_products(signals, indptr, indices, np.ones(2), np.ones((1, 3)))
+reduced.evaluate_fixed(reduced.Block(signals, indptr, indices, None), np.ones((1, 3)), np.ones(2))
+print(reduced.code_energies(indices, np.array([1.0, 1.0]), 1) + np.ones(2))
+"""
+ONE_MORE = """
+from manifold_dl.kernels.coding import common
+print(common.euclidean_norm(np.ones(4)))
+"""
+
+
+def test_one_line_per_group_says_what_is_compiled_and_about_how_long(tmp_path):
+    # Three small kernels of one group and one of another: two lines; and none when they come from the disk.
+    expected = [
+        "manifold_dl: compiling the dictionary update (about 5 s), once; later runs read it from disk ...",
+        "manifold_dl: compiling sparse coding (about 3 s), once; later runs read it from disk ...",
+    ]
+    for lines in (expected, []):
+        process = run(TWO_KERNELS + ONE_MORE, NUMBA_CACHE_DIR=str(tmp_path))
+        assert process.returncode == 0, process.stderr
+        assert process.stdout == "[3. 3.]\n2.0\n"
+        assert process.stderr.splitlines() == lines
+
+
+def test_functions_that_others_compile_are_not_announced(capfd):
+    made = {}
+    exec("def double(x):\n    return 2 * x", made)  # a function without a module
+    made["double"].__module__ = None
+    assert numba.njit(made["double"])(3) == 6
+    assert capfd.readouterr().err == ""
 
 
 # --- Without Numba, and with a broken import --------------------------------------------------------------
@@ -116,18 +258,21 @@ import manifold_dl as mdl
 """
 
 UPDATE = """
+import sys
 import numpy as np
 import manifold_dl as mdl
 D, X, Y = mdl.datasets.synthetic(8, 12, 40, sparsity=2, snr_db=20, rng=0)
 X = mdl.OMP(sparsity=2).encode(Y, D)
 problem = mdl.update_problem(Y, X, mu=0.1)
 D, X = mdl.SimCO(mu=0.1)(Y, problem.manifold.random_point(rng=1), X)
+D, X = mdl.KSVD()(Y, D, X)
+problem.euclidean_hessian(D, D)
 sys.stdout.write(D.tobytes().hex())
 """
 
 
-def test_without_numba_the_kernels_in_numpy_run_and_say_so_once():
-    plain, compiled = run(HIDE + UPDATE), run("import sys" + UPDATE)
+def test_without_numba_the_kernels_in_numpy_run_and_one_line_says_so():
+    plain, compiled = run(HIDE + UPDATE), run(UPDATE)
     assert plain.returncode == 0, plain.stderr
     assert plain.stderr.splitlines() == [
         "manifold_dl: Numba is not installed; the slower kernels in plain NumPy are used."
@@ -141,15 +286,16 @@ def test_without_numba_the_kernels_in_numpy_run_and_say_so_once():
 @pytest.mark.parametrize(
     ("name", "use"),
     [
-        ("manifold_dl.kernels.reduced.fit", "mdl.update_problem"),
+        ("manifold_dl.kernels.backend", "mdl.update_problem"),
+        ("manifold_dl.kernels.reduced.codes", "mdl.update_problem"),
+        ("manifold_dl.kernels.reduced.refit", "mdl.SimCO"),
         ("manifold_dl.kernels.reduced.ksvd", "mdl.KSVD"),
         ("manifold_dl.kernels.coding.lasso", "mdl.Lasso"),
-        ("manifold_dl.line_search.whole", "mdl.GoldenSection"),
-        ("numba.extending", "mdl.update_problem"),
+        ("numba.core.event", "mdl.update_problem"),
     ],
 )
 def test_a_kernel_that_cannot_be_imported_is_an_error(name, use):
-    # Where Numba is installed, the slow kernels must not take over in silence.
+    # Where Numba is installed, the slow kernels must not be used in silence.
     process = run(BREAK.format(name=name, use=use))
     assert process.returncode != 0
     assert "cannot import name 'spam'" in process.stderr

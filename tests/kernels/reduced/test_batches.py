@@ -1,4 +1,4 @@
-"""Batches of signals with supports of one size: none is lost or counted twice, and none is wider than needed."""
+"""Batches of signals with supports of one size: every signal in one batch, and none wider than needed."""
 
 from itertools import pairwise
 

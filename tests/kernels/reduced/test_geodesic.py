@@ -1,4 +1,4 @@
-"""What a line search computes once, and the atoms at t: compiled against reference, both against definitions."""
+"""What a line search computes once, and the atoms at t: compiled, reference and definitions agree."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The K-SVD sweep: compiled against reference, and where it stops; `tests/updates` has the rule built on it."""
+"""The K-SVD sweep: compiled against reference, and where it stops; `tests/updates` tests the rule."""
 
 from itertools import pairwise
 
