@@ -64,12 +64,7 @@ class Curve:
         """φ(t) and φ′(t), the latter NaN where it is not wanted or not known."""
         if self._phi is None:
             return self._evaluate(t), math.nan
-        slope = math.nan
-        if with_slope and self._derivative is not None:  # first: it computes both at once
-            try:
-                slope = float(self._derivative(t))
-            except UNDEFINED:
-                pass
+        slope = self._slope(t) if with_slope else math.nan  # first: it computes both at once
         try:
             return _finite(self._phi(t)), slope
         except UNDEFINED:
@@ -80,6 +75,14 @@ class Curve:
         if self._phi is not None:
             self._evaluate(t)
         return self._lowest, self._point
+
+    def _slope(self, t: float) -> float:
+        if self._derivative is None:
+            return math.nan
+        try:
+            return float(self._derivative(t))
+        except UNDEFINED:
+            return math.nan
 
     def _evaluate(self, t: float) -> float:
         """The objective at the point of the curve, which is kept if it is the lowest."""

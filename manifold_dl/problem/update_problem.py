@@ -21,7 +21,7 @@ from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.inner import FixedCodes, InnerProblem, RidgeCodes
 from manifold_dl.problem.objective import Objective
 from manifold_dl.problem.signals import AtomSubset, SupportedSignals
-from manifold_dl.problem.support import as_support, require_determined
+from manifold_dl.problem.support import Support, as_support, require_determined
 
 
 def update_problem(
@@ -99,19 +99,9 @@ def update_problem(
     omega = as_support(support, n, None if dictionary is None else dictionary.shape[1])
     I = as_atoms(atoms, omega.n_atoms)
     mu = as_ridge(mu)
-    if codes not in ("follow", "fixed"):
-        raise ValueError(f"codes={codes!r}: codes either 'follow' the dictionary or stay 'fixed'.")
+    _require_complete(omega, I, codes, dictionary)
     if codes == "follow":
         require_determined(omega, m, mu)
-    if codes == "fixed" and omega.values is None:
-        raise ValueError(
-            "codes='fixed' needs the codes: give them as the support, a sparse d×n array of numbers."
-        )
-    if len(I) < omega.n_atoms and dictionary is None:
-        raise ValueError(
-            f"atoms names {len(I)} of {omega.n_atoms} atoms: give the whole dictionary as well, "
-            "for what the others contribute."
-        )
     feasible = feasible_set(manifold, m, len(I))
     supported = SupportedSignals(rows, omega, engine)
     if omega.values is not None:
@@ -128,6 +118,21 @@ def update_problem(
         regularizers=regularizers,
         precondition=precondition,
     )
+
+
+def _require_complete(omega: Support, atoms: np.ndarray, codes: str, dictionary: np.ndarray | None) -> None:
+    """Refuse what leaves the objective undefined: missing codes, or missing atoms."""
+    if codes not in ("follow", "fixed"):
+        raise ValueError(f"codes={codes!r}: codes either 'follow' the dictionary or stay 'fixed'.")
+    if codes == "fixed" and omega.values is None:
+        raise ValueError(
+            "codes='fixed' needs the codes: give them as the support, a sparse d×n array of numbers."
+        )
+    if len(atoms) < omega.n_atoms and dictionary is None:
+        raise ValueError(
+            f"atoms names {len(atoms)} of {omega.n_atoms} atoms: give the whole dictionary as well, "
+            "for what the others contribute."
+        )
 
 
 def inner_problem(subset: AtomSubset, codes: str, mu: float) -> InnerProblem:

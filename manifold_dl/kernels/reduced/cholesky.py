@@ -84,18 +84,24 @@ def factorize(gram, diagonal, atom, mu, pivot_ratio, x, g, L, scratch):
                 scaled = L[row + l, w] * L[pivot, w]
                 entry[w] -= L[row + l, w] * scaled
                 L[row + l, w] = scaled
-        n_deficient = 0
-        for w in range(width):
-            n_deficient += 0 if entry[w] > pivot_ratio * top[w] else 1
-        if n_deficient:
-            any_deficient = True
-            for w in range(width):
-                if not entry[w] > pivot_ratio * top[w]:
-                    entry[w] = 1.0
-                    rank_deficient[w] = True
+        any_deficient |= _mark_small_pivots(entry, top, pivot_ratio, width, rank_deficient)
         for w in range(width):
             L[row + a, w] = 1.0 / entry[w]
     return any_deficient
+
+
+@compiled
+def _mark_small_pivots(entry, top, pivot_ratio, width, rank_deficient):
+    """Replace pivots that are too small by 1, and mark their signals; whether there are any."""
+    n_deficient = 0
+    for w in range(width):
+        n_deficient += 0 if entry[w] > pivot_ratio * top[w] else 1
+    if n_deficient:
+        for w in range(width):
+            if not entry[w] > pivot_ratio * top[w]:
+                entry[w] = 1.0
+                rank_deficient[w] = True
+    return n_deficient > 0
 
 
 @compiled
