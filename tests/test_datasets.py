@@ -1,4 +1,4 @@
-"""Synthetic signals: drawn as the paper says, checked against the distributions."""
+"""Synthetic signals have the distributions of the paper."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import scipy.stats
 from manifold_dl.datasets import synthetic
 
 
-def test_signals_are_the_product():
+def test_signals_are_dictionary_times_codes():
     D, X, Y = synthetic(16, 32, 200, sparsity=4, rng=0)
     assert D.shape == (16, 32) and X.shape == (32, 200) and Y.shape == (16, 200)
     np.testing.assert_allclose(Y, D @ X.toarray(), atol=1e-14)  # sums of 4 products of numbers of size 1
@@ -29,7 +29,7 @@ def test_unit_atoms_in_uniform_directions():
         assert scipy.stats.kstest(row, "uniform", args=(-1, 2)).pvalue > 0.01
 
 
-def test_values_are_standard_gaussian_and_places_uniform():
+def test_values_are_standard_gaussian_and_positions_uniform():
     X = synthetic(8, 10, 20000, sparsity=3, rng=1).codes
     assert scipy.stats.kstest(X.data, "norm").pvalue > 0.01
     users = np.bincount(X.indices, minlength=10)
@@ -37,30 +37,30 @@ def test_values_are_standard_gaussian_and_places_uniform():
     assert scipy.stats.chisquare(users).pvalue > 0.01
     mask = (X.toarray() != 0).astype(float)
     pairs = mask @ mask.T / 20000
-    # Two given atoms meet in a share S(S−1)/(d(d−1)) of the signals, 6/90, with a standard error of 0.0018.
+    # Two given atoms are used together in a fraction S(S−1)/(d(d−1)) = 6/90 of the signals; standard error 0.0018.
     np.testing.assert_allclose(pairs[~np.eye(10, dtype=bool)], 6 / 90, atol=5 * 0.0018)
 
 
 @pytest.mark.parametrize("snr_db", [-3, 10, 20, 40])
-def test_noise_is_white_gaussian_at_the_ratio_asked_for(snr_db):
+def test_noise_is_white_gaussian_at_the_given_ratio(snr_db):
     D, X, Y = synthetic(16, 32, 5000, sparsity=4, snr_db=snr_db, rng=2)
     clean = D @ X
     noise = Y - clean
     ratio = 10 * np.log10(np.sum(clean**2) / np.sum(noise**2))
-    # The energy of 80,000 Gaussians varies by a share of √(2/80000): 0.02 dB; five of those.
+    # The energy of 80,000 Gaussians has a relative standard deviation of √(2/80000): 0.02 dB; five of those.
     assert ratio == pytest.approx(snr_db, abs=0.1)
     assert scipy.stats.kstest(noise.ravel() / noise.std(), "norm").pvalue > 0.01
     np.testing.assert_allclose(np.corrcoef(noise), np.eye(16), atol=5 / np.sqrt(5000))
 
 
-def test_noise_leaves_dictionary_and_codes_as_they_are():
+def test_noise_does_not_change_dictionary_and_codes():
     clean, noisy = synthetic(8, 12, 50, 2, rng=3), synthetic(8, 12, 50, 2, snr_db=10, rng=3)
     np.testing.assert_array_equal(clean.dictionary, noisy.dictionary)
     np.testing.assert_array_equal(clean.codes.toarray(), noisy.codes.toarray())
     assert not np.array_equal(clean.signals, noisy.signals)
 
 
-def test_the_seed_decides():
+def test_results_depend_on_the_seed_alone():
     one, same, other = (synthetic(8, 12, 50, 2, rng=seed).signals for seed in (5, 5, 6))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)

@@ -53,15 +53,15 @@ def test_learn_reports_the_result_that_it_wrote(tmp_path, dtype, columns, mu):
     assert facts["explained"] == model.explained
 
 
-def test_the_sentence_has_the_same_number(tmp_path):
+def test_printed_sentence_agrees_with_the_stored_result(tmp_path):
     np.save(tmp_path / "data.npy", of_type(np.uint8))
     done = learn(tmp_path / "data.npy", tmp_path / "model.npz")
     model = mdl.load(tmp_path / "model.npz")
     assert f"{model.explained:.1%} of their energy explained by 2 atoms each" in done.stdout
 
 
-def test_the_last_step_of_a_ridge_is_not_what_is_written(tmp_path):
-    """Otherwise the tests above could not tell the codes of the last step from the stored ones."""
+def test_stored_loss_differs_from_the_last_step_with_a_ridge(tmp_path):
+    """Otherwise the tests above could not distinguish the codes of the last step from the stored ones."""
     np.save(tmp_path / "data.npy", SIGNALS)
     facts = json.loads(learn(tmp_path / "data.npy", tmp_path / "model.npz", "--json", "--mu", 0.5).stdout)
     assert mdl.load(tmp_path / "model.npz").history.loss[-1] > 1.05 * facts["loss"]
@@ -83,7 +83,7 @@ def test_encode_reports_the_codes_that_it_wrote(tmp_path, dtype):
 
 @pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
 @pytest.mark.parametrize("bad", [np.nan, -np.inf])
-def test_what_is_not_finite_is_named_where_it_is_in_the_file(tmp_path, columns, bad):
+def test_non_finite_entry_is_named_by_row_and_column_of_the_file(tmp_path, columns, bad):
     model, data = tmp_path / "model.npz", tmp_path / "data.npy"
     matrix = SIGNALS.T.copy() if columns else SIGNALS.copy()
     flags = ["--columns"] if columns else []
