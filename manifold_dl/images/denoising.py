@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from manifold_dl.coders import ForwardSelection, SparseCoder
+from manifold_dl.coders.protocol import promises_of
 from manifold_dl.components import by_name
 from manifold_dl.engines.units import divide, multiply, unit_exponent
 from manifold_dl.images.defaults import cosines, tethered
 from manifold_dl.images.noise import estimate_sigma, usual_gain
 from manifold_dl.images.patches import Picture
 from manifold_dl.images.reconstruction import reconstruct
+from manifold_dl.learning.adapters import regularizers_of
 from manifold_dl.learning.history import History
 from manifold_dl.learning.learn import learn_dictionary
 from manifold_dl.learning.protocols import Callback, ReplacementPolicy
@@ -129,8 +131,6 @@ def denoise(
     picture, exponent = _in_safe_units(Picture.of(image, patch_size, stride), coder, update)
     sigma = _as_sigma(sigma, picture, exponent)
     gain = _as_gain(gain, picture)
-    if n_patches < 1:
-        raise ValueError(f"n_patches={n_patches}: learning needs at least one patch.")
     rng = np.random.default_rng(rng)
     start = cosines(picture, n_atoms) if isinstance(init, str) and init == "dct" else init
     coder = _as_coder(coder, picture, n_atoms, tol=(gain * sigma) ** 2 * picture.length)
@@ -198,11 +198,11 @@ def _as_coder(coder: Any, picture: Picture, n_atoms: int, tol: float) -> Any:
 def _require_no_units(coder: Any, update: Any, exponent: int) -> None:
     """Refuse components with a parameter in the picture's units, where the picture is given others."""
     own = f"the picture has values of about 2^{exponent}, and is divided by that: "
-    if not (coder is None or isinstance(coder, str) or getattr(coder, "scale_equivariant", False)):
+    if not (coder is None or isinstance(coder, str) or promises_of(coder).scale_equivariant):
         raise ValueError(
             f"{own}coder={coder!r} may have a tolerance or penalty in other units. Divide the picture first."
         )
-    if getattr(update, "regularizers", ()):
+    if regularizers_of(update):
         raise ValueError(
             f"{own}the regularizers of {update!r} have weights in other units. Divide the picture first."
         )

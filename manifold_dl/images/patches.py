@@ -86,6 +86,8 @@ class Picture:
         -------
         m×n array
         """
+        if count < 1:
+            raise ValueError(f"n_patches={count}: learning needs at least one patch.")
         rows, columns = self.windows.shape[:2]
         if count < rows * columns:
             chosen = np.sort(rng.choice(rows * columns, size=count, replace=False))

@@ -41,7 +41,7 @@ class UpdateAdapter:
     ) -> None:
         self.rule = rule
         self._run = begin(rule, max_iter, memory)
-        self._regularizers = getattr(rule, "regularizers", ())
+        self._regularizers = regularizers_of(rule)
 
     def __call__(
         self,
@@ -74,6 +74,11 @@ class UpdateAdapter:
     def onto_manifold(self, dictionary: np.ndarray, replaced: np.ndarray) -> np.ndarray:
         """The dictionary on the manifold of the rule again, after some atoms were replaced."""
         return replaced_onto_manifold(self.rule, dictionary, replaced)
+
+
+def regularizers_of(rule: Any) -> Sequence[Any]:
+    """The regularizers of any update rule, or of its name; none by default."""
+    return getattr(rule, "regularizers", ())
 
 
 class CallbackAdapter:
