@@ -74,10 +74,7 @@ def encode_blocks(
     -------
     csc_array
     """
-    norms = column_norms(D)
-    # Norms that differ from 1 by rounding are 1: no atom is touched that was normalised before.
-    if not coding.unit_atoms or np.abs(norms - 1).max() <= 64 * np.finfo(D.dtype).eps:
-        norms = None
+    norms = _norms(D) if coding.unit_atoms else None
     dictionary = kernels.prepare(np.ascontiguousarray(D.T if norms is None else (D / norms).T))
     engine = as_engine(threads)
     blocks = engine.open([_block(Y, part, start) for part in partition(Y.shape[1])])
@@ -101,6 +98,12 @@ def encode_block(
     if norms is not None:
         codes = codes._replace(values=codes.values / norms[codes.indices])
     return None, codes
+
+
+def _norms(D: np.ndarray) -> np.ndarray | None:
+    """The norms of the atoms; None if they differ from 1 by rounding alone, so that no atom is changed."""
+    norms = column_norms(D)
+    return None if np.abs(norms - 1).max() <= 64 * np.finfo(D.dtype).eps else norms
 
 
 def _block(Y: np.ndarray, part: slice, start: Support | None) -> CoderBlock:

@@ -19,6 +19,7 @@ def require_sparsity(sparsity: Any, m: int | None = None, d: int | None = None) 
     """Refuse a number of atoms per signal that is not a whole number between 1 and min(m, d)."""
     if not isinstance(sparsity, Integral) or isinstance(sparsity, bool):
         raise TypeError(f"sparsity={sparsity!r}: the number of atoms per signal is a whole number.")
+    sparsity = int(sparsity)
     if sparsity < 1:
         raise ValueError(f"sparsity={sparsity}: a code needs room for at least one atom.")
     if m is not None and sparsity > m:
@@ -46,6 +47,7 @@ def require_tolerance(tol: Any) -> None:
     """Refuse a squared residual that is not a finite number, 0 or larger."""
     if not isinstance(tol, Real) or isinstance(tol, bool):
         raise TypeError(f"tol={tol!r}: the squared residual allowed per signal is a number.")
+    tol = float(tol)
     if not (np.isfinite(tol) and tol >= 0):
         raise ValueError(
             f"tol={tol}: the squared residual allowed per signal must be finite and not negative."
@@ -54,5 +56,5 @@ def require_tolerance(tol: Any) -> None:
 
 def require_fraction(name: str, value: Any) -> None:
     """Refuse what is not a number between 0 and 1, both excluded."""
-    if not (isinstance(value, Real) and 0 < value < 1):
+    if not (isinstance(value, Real) and 0 < float(value) < 1):
         raise ValueError(f"{name}={value!r}: a fraction between 0 and 1 is needed.")

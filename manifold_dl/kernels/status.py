@@ -6,3 +6,4 @@ Numba compiles whole numbers without a cost, so the statuses are constants and n
 OK = 0
 RANK_DEFICIENT = 1  # the atoms of a support are linearly dependent, to rounding
 NOT_FINITE = 2  # a result is infinite or NaN
+NOT_OPTIMAL = 3  # rounding keeps the codes away from the minimum

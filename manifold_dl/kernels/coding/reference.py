@@ -78,12 +78,14 @@ def _pursue(atoms: np.ndarray, signals: np.ndarray, settings: PursuitSettings, g
     for signal in signals:
         scale = np.max(np.abs(signal)) or 1
         y = signal / scale
-        support, x, residual, dependent = [], np.zeros(0), y, []
+        support: list[int] = []
+        dependent: list[int] = []
+        x, residual = np.zeros(0), y
         threshold = ROUNDINGS * np.finfo(atoms.dtype).eps * np.max(np.abs(atoms @ y))
         while len(support) < sparsity and (tol < 0 or np.linalg.norm(residual) * scale > np.sqrt(tol)):
             gain = gains(residual, support)
             gain[dependent] = 0
-            p = np.argmax(gain)
+            p = int(np.argmax(gain))
             if gain[p] == 0 or np.abs(atoms[p] @ residual) <= threshold:
                 break
             if not is_independent(atoms, support, p):
@@ -124,11 +126,12 @@ def gradient_pursuit(dictionary: PreparedDictionary, signals: np.ndarray, settin
     sparsity, _, max_iter = settings
     atoms, codes = dictionary.atoms, []
     for y in signals:
-        x, support = np.zeros(len(atoms), signals.dtype), []
+        x = np.zeros(len(atoms), signals.dtype)
+        support: list[int] = []
         threshold = ROUNDINGS * np.finfo(atoms.dtype).eps * np.max(np.abs(atoms @ y))
         for _ in range(max_iter):
             correlations = atoms @ (y - x @ atoms)
-            p = np.argmax(np.abs(correlations))
+            p = int(np.argmax(np.abs(correlations)))
             if (p not in support and len(support) == sparsity) or np.abs(correlations[p]) <= threshold:
                 break
             support = sorted({*support, p})
@@ -187,6 +190,6 @@ def iht(dictionary: PreparedDictionary, signals: np.ndarray, settings: PursuitSe
             x, support = proposal, kept
             if length <= ROUNDINGS * eps * (x @ x):
                 break
-        support = independent(atoms, support)
-        codes.append((support, solve(atoms, y, support)))
+        final = independent(atoms, support)
+        codes.append((final, solve(atoms, y, final)))
     return pack(codes, signals.dtype, sparsity)

@@ -26,17 +26,19 @@ def lasso(
     settings: LassoSettings,
     start: StartingCodes | None = None,
 ) -> Codes:
-    """Solve for the signs at hand, drop the atom that changes sign, let in the one that violates most."""
+    """Solve for the signs at hand, drop the atom that changes sign, let in the one that violates most.
+
+    All of it in double precision: in single, codes of many atoms can be far from the minimum.
+    """
     path, relative, tol, refit = settings
     indptr, indices, values = no_codes(signals) if start is None else start
-    atoms, codes = dictionary.atoms, []
-    for j, y in enumerate(signals):
-        x = np.zeros(len(atoms), signals.dtype)
+    atoms, codes = dictionary.atoms.astype(np.float64), []
+    for j, y in enumerate(signals.astype(np.float64)):
+        x = np.zeros(len(atoms))
         for i, value in zip(
             indices[indptr[j] : indptr[j + 1]], values[indptr[j] : indptr[j + 1]], strict=True
         ):
-            support = np.flatnonzero(x)
-            if is_independent(atoms, support, i):
+            if is_independent(atoms, np.flatnonzero(x), i):
                 x[i] = value
         largest = np.max(np.abs(atoms @ y))
         for penalty in np.multiply(path, largest if relative else 1):
@@ -44,7 +46,7 @@ def lasso(
             x = _descend(atoms, y, x, penalty, allowed)
         support = np.flatnonzero(x)
         if refit > 0:
-            support = independent(atoms, largest_entries(x, refit))
+            support = np.array(independent(atoms, largest_entries(x, refit)), int)
             x[support] = solve(atoms, y, support)
         codes.append((support, x[support]))
     return pack(codes, signals.dtype, min(atoms.shape))

@@ -18,7 +18,7 @@ def largest_entries(values: np.ndarray, size: int) -> np.ndarray:
     return order[values[order] != 0]
 
 
-def is_independent(atoms: np.ndarray, support: Support, p: int) -> bool:
+def is_independent(atoms: np.ndarray, support: Support, p: int | np.integer) -> bool:
     """Whether atom p is farther from the span of the support than rounding of its fit there could make it."""
     c = solve(atoms, atoms[p], support)
     rest = atoms[p] - c @ atoms[support]
@@ -40,7 +40,7 @@ def solve(atoms: np.ndarray, y: np.ndarray, support: Support) -> np.ndarray:
     return np.linalg.lstsq(atoms[support].T, y)[0] if len(support) else np.zeros(0, y.dtype)
 
 
-def pack(codes: list[tuple[Support, np.ndarray]], dtype: np.dtype, width: int) -> Codes:
+def pack(codes: Sequence[tuple[Support, np.ndarray]], dtype: np.dtype, width: int) -> Codes:
     """A list of (support, coefficients), as counts, indices and values with the indices increasing."""
     counts = np.array([len(support) for support, _ in codes], np.int32)
     indices, values = np.zeros((len(codes), width), np.int32), np.zeros((len(codes), width), dtype)
