@@ -25,8 +25,8 @@ from manifold_dl.cli import app
 from manifold_dl.learning.minibatch import SCHEDULED_BATCHES, OnlineState, online_step
 from manifold_dl.optimizers import OptimizerRun
 from manifold_dl.schedules import Blocks, OneAtATime
-from manifold_dl.updates.ridge import Sawtooth, TwoStep
 from manifold_dl.updates import begin
+from manifold_dl.updates.ridge import Sawtooth, TwoStep
 
 CODER = OMP(sparsity=2)
 Y = datasets.synthetic(8, 12, 80, sparsity=2, snr_db=20, rng=0).signals
@@ -90,7 +90,7 @@ class TestOwnership:
         assert vars(optimizer) == before and before["_verbosity"] == 2
         assert (dict(vars(searcher)) if searcher else {}) == state
 
-    def test_an_optimizer_that_has_been_used_elsewhere_brings_nothing_along(self):
+    def test_an_optimizer_used_before_gives_the_same_bits_as_a_new_one(self):
         fresh, used = (SteepestDescent(line_searcher=WolfeSearch(), max_iterations=2) for _ in range(2))
         problem_of_another = learned(Y, update=SimCO(fresh), max_iter=2)
         used.line_searcher = WolfeSearch()
@@ -205,7 +205,7 @@ class TestFaultsOfOptimizers:
         D, _ = SimCO(optimizer)(np.array([[2.0], [0.0]]), np.array([[0.6], [0.8]]), np.array([[1.0]]))
         np.testing.assert_array_equal(D, np.eye(2)[:, :1])
 
-    def test_a_searcher_of_the_users_may_take_its_step_along(self):
+    def test_a_line_searcher_of_the_user_may_keep_its_step(self):
         class Remembering(WolfeSearch):
             pass
 
@@ -262,7 +262,7 @@ class TestSchedulesOfTheRidge:
             )
 
     @pytest.mark.parametrize("max_iter", [1, 5, 10, 30, 50, 200])
-    def test_two_steps_are_three_fifths_and_the_rest(self, max_iter):
+    def test_the_default_has_a_ridge_in_three_fifths_of_the_iterations(self, max_iter):
         run, with_ridge = begin(SimCO(), max_iter), 3 * max_iter // 5
         assert [run.mu_at(t) for t in range(max_iter)] == [0.2] * with_ridge + [0.0] * (max_iter - with_ridge)
 
@@ -308,25 +308,25 @@ class TestSchedulesOfTheRidge:
             learned(Y, update=SimCO(mu=Falling()), max_iter=4), learned(Y, update=bound, max_iter=4)
         )
 
-    def test_functions_and_teeth_count_iterations_whatever_the_length(self):
+    def test_functions_and_sawtooth_schedules_do_not_depend_on_the_length(self):
         for mu in (Sawtooth(0.4, 0.1, period=3, until=5), lambda t: 0.1 / (1 + t)):
             assert [begin(SimCO(mu=mu), 20).mu_at(t) for t in range(4)] == [mu(t) for t in range(4)]
             assert SimCO(mu=mu).mu_at(None) == mu(0)
 
-    def test_a_length_of_its_own_is_kept(self):
+    def test_a_schedule_with_a_length_is_not_bound_again(self):
         assert TwoStep(max_iter=10).bind(50)(5) == 0.2 and TwoStep(max_iter=10).bind(50)(6) == 0.0
-        assert TwoStep(ridge=0.3, share=0.5).bind(4)(1) == 0.3
+        assert TwoStep(ridge=0.3, fraction=0.5).bind(4)(1) == 0.3
 
     @pytest.mark.parametrize(
         ("mu", "error", "sentence"),
         [
             (lambda: TwoStep, TypeError, "pass an object, such as TwoStep"),
             (lambda: None, TypeError, "mu=None: the ridge is one number"),
-            (lambda: TwoStep(share=1.5), ValueError, "share=1.5: a share of the iterations"),
+            (lambda: TwoStep(fraction=1.5), ValueError, "fraction=1.5: a fraction of the iterations"),
             (lambda: TwoStep(ridge=-1), ValueError, "the ridge must be finite and not negative"),
         ],
     )
-    def test_bad_ones_are_refused(self, mu, error, sentence):
+    def test_invalid_schedules_are_refused(self, mu, error, sentence):
         with pytest.raises(error, match=sentence):
             SimCO(mu=mu())
 
@@ -363,7 +363,7 @@ class TestStreams:
             )
             np.testing.assert_array_equal(one, other)
 
-    def test_after_fit_the_ridge_does_not_come_back(self):
+    def test_after_fit_a_stream_continues_without_a_ridge(self):
         one, other = (
             ManifoldDictionaryLearning(12, coder=CODER, max_iter=5, random_state=0).fit(Y.T) for _ in range(2)
         )
@@ -372,11 +372,11 @@ class TestStreams:
             model.partial_fit(Y[:, :40].T)
         np.testing.assert_array_equal(one.components_, other.components_)
 
-    def test_a_rule_in_a_stream_stays_as_it_was(self):
+    def test_a_stream_does_not_change_its_rule(self):
         rule, ends = SimCO(mu=0.1), []
         for _ in range(2):
-            D, evidence = START, OnlineState(np.zeros(12))
+            D, state = START, OnlineState(np.zeros(12))
             for t in range(3):
-                D, evidence, _ = online_step(Y[:, 20 * t : 20 * t + 20], D, evidence, CODER, rule, iteration=t)
+                D, state, _ = online_step(Y[:, 20 * t : 20 * t + 20], D, state, CODER, rule, iteration=t)
             ends.append(D)
         np.testing.assert_array_equal(*ends)

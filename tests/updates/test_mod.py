@@ -1,0 +1,92 @@
+"""MOD: least squares for the whole dictionary, then unit norms."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from update_cases import (
+    D_,
+    M,
+    N,
+    S,
+    assert_same_pattern,
+    assert_unit,
+    objective,
+    problem_data,
+)
+
+from manifold_dl.datasets import synthetic
+from manifold_dl.updates import MOD
+
+
+class TestMOD:
+    def test_is_least_squares_then_unit_norms(self):
+        Y, D, X = problem_data()
+        D_new, X_new = MOD()(Y, D, X)
+        expected = np.linalg.lstsq(X.toarray().T, Y.T)[0].T
+        # Normal equations square the condition of X, here about 10: two digits of sixteen.
+        np.testing.assert_allclose(D_new, expected / np.linalg.norm(expected, axis=0), atol=1e-13)
+        np.testing.assert_allclose(D_new @ X_new, expected @ X, atol=1e-13 * np.abs(Y).max())
+        assert_same_pattern(X, X_new)
+        assert_unit(D_new)
+
+    def test_unused_atoms_stay(self):
+        Y, D, X = problem_data()
+        X = scipy.sparse.csc_array(scipy.sparse.diags_array((np.arange(D_) != 3).astype(float)) @ X)
+        X.eliminate_zeros()
+        D_new, X_new = MOD()(Y, D, X)
+        np.testing.assert_array_equal(D_new[:, 3], D[:, 3])
+        projection = Y @ np.linalg.pinv(X.toarray()) @ X.toarray()
+        np.testing.assert_allclose(D_new @ X_new, projection, atol=1e-12)  # see below
+
+    def test_of_atoms_with_equal_codes_only_the_sum_changes(self):
+        # Only the sum of two atoms with the same codes is determined; their difference stays as it was.
+        Y, D, X = problem_data()
+        X = X.toarray()
+        X[1] = X[0]
+        D_new, X_new = MOD()(Y, D, scipy.sparse.csc_array(X))
+        projection = Y @ np.linalg.pinv(X) @ X
+        # The squared condition of X without its null space, on entries of order one.
+        np.testing.assert_allclose(D_new @ X_new, projection, atol=1e-12)
+        norms = [X_new.toarray()[i].sum() / X[i].sum() for i in (0, 1)]
+        difference = D_new[:, 0] * norms[0] - D_new[:, 1] * norms[1]
+        np.testing.assert_allclose(difference, D[:, 0] - D[:, 1], atol=1e-12)
+
+    @pytest.mark.parametrize("ridge", [1e-3, 1.0])
+    def test_ridge_pulls_towards_the_old_dictionary(self, ridge):
+        Y, D, X = problem_data()
+        weight = np.sqrt(ridge * scipy.sparse.linalg.norm(X) ** 2 / D_)
+        # min ‖Y − D X‖² + weight²‖D − D_old‖² as one least-squares problem.
+        left = np.hstack([X.toarray(), weight * np.eye(D_)])
+        right = np.hstack([Y, weight * D])
+        expected = np.linalg.lstsq(left.T, right.T)[0].T
+        D_new, X_new = MOD(ridge=ridge)(Y, D, X)
+        np.testing.assert_allclose(D_new @ X_new, expected @ X, atol=1e-13 * np.abs(Y).max())
+        assert objective(Y, D_new, X_new) < objective(Y, D, X)
+
+    def test_a_huge_ridge_changes_nothing(self):
+        Y, D, X = problem_data()
+        # The change is about 1/ridge.
+        np.testing.assert_allclose(MOD(ridge=1e12)(Y, D, X)[0], D, atol=1e-11)
+
+    def test_an_atom_that_should_be_zero_keeps_its_direction_and_loses_its_codes(self):
+        D, X, Y = synthetic(M, D_, N, S, rng=0)
+        Y = Y - np.outer(D[:, 4], X.toarray()[4])  # all that atom 4 contributed
+        D_new, X_new = MOD()(Y, D, X)
+        assert_unit(D_new)
+        assert objective(Y, D_new, X_new) <= 1e-24 * np.linalg.norm(Y) ** 2  # rounding, squared
+        # The same for all atoms at once, where nothing but rounding is left.
+        D_new, X_new = MOD()(0 * Y, D, X)
+        np.testing.assert_allclose(D_new, D, rtol=4e-16)
+        assert not X_new.data.any()
+
+    @pytest.mark.parametrize("ridge", [-1.0, np.nan, np.inf])
+    def test_invalid_ridges_are_refused(self, ridge):
+        with pytest.raises(ValueError, match="the ridge must be finite and not negative"):
+            MOD(ridge=ridge)
+
+
+def test_mod_without_a_single_user_changes_nothing():
+    Y, D, X = problem_data()
+    D_new, X_new = MOD()(Y, D, 0 * X.toarray())
+    np.testing.assert_array_equal(D_new, D)
+    assert X_new.nnz == 0
