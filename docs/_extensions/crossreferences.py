@@ -17,30 +17,27 @@ from sphinx.transforms import SphinxTransform
 
 import manifold_dl
 
-# Beyond the modules that `manifold_dl` names itself: what their users see of them.
-MORE_MODULES = ["coders", "images", "line_search", "plotting"]
+# Beyond the modules that `manifold_dl` lists itself: names that users meet in signatures and tutorials.
 MORE_NAMES = [
-    "annealing.RidgeSchedule",
-    "annealing.Sawtooth",
-    "annealing.TwoStep",
-    "blocks.available_threads",
-    "blocks.gather",
-    "blocks.share_out",
-    "blocks.split",
-    "blocks.using_threads",
-    "callbacks.Callback",
-    "objective.Counts",
-    "problem.DictionaryProblem",
-    "problem.Iterate",
-    "replacement.ReplacementPolicy",
-    "starts.initial_dictionary",
-    "streaming.Evidence",
-    "streaming.absorb",
-    "streaming.towards",
-    "updates.DictionaryUpdate",
-    "updates.UpdateRun",
-    "updates.begin",
-    "updates.default_optimizer",
+    "engines.protocol.TreeSum",
+    "engines.protocol.partition",
+    "engines.threads.available_threads",
+    "engines.threads.using_threads",
+    "images.defaults.tethered",
+    "images.patches.centred",
+    "images.reconstruction.reconstruct",
+    "learning.initialization.initial_dictionary",
+    "learning.minibatch.OnlineState",
+    "learning.minibatch.geodesic_interpolate",
+    "learning.minibatch.online_step",
+    "learning.protocols.Callback",
+    "learning.protocols.CallbackMethods",
+    "learning.protocols.ReplacementPolicy",
+    "problem.counts.Counts",
+    "problem.recorder.Iterate",
+    "updates.ridge.RidgeSchedule",
+    "updates.ridge.Sawtooth",
+    "updates.ridge.TwoStep",
 ]
 
 NAME = re.compile(r"(?P<package>mdl\.|manifold_dl\.)?(?P<name>[A-Za-z]\w*(?:\.\w+)*)(?:\([^()]*\))?")
@@ -53,7 +50,7 @@ TUTORIALS = re.compile(r"\]\((?:\.\./)+tutorials/?\)")
 def public_names():
     """Every name that has an API page, as users write it: {"manifold_dl.SimCO": object, ...}."""
     found = {}
-    modules = [*MORE_MODULES]
+    modules = []
     for name in manifold_dl.__all__:
         value = getattr(manifold_dl, name)
         if inspect.ismodule(value):
@@ -61,7 +58,7 @@ def public_names():
         else:
             found[f"manifold_dl.{name}"] = value
     at_the_top = {id(value) for value in found.values()}
-    for name in sorted(set(modules)):
+    for name in sorted(modules):
         module = importlib.import_module(f"manifold_dl.{name}")
         for member in getattr(module, "__all__", None) or _defined_in(module):
             value = getattr(module, member)

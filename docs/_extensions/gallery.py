@@ -58,13 +58,13 @@ def clean_all(app):
 
 
 def prepare(gallery_conf, script):
-    """Before a tutorial runs: its warnings are errors, and nothing is said of compilers.
+    """Before a tutorial runs: make its warnings errors, and leave out the messages about compilation.
 
-    What kernels say when they are compiled depends on the machine, not on the tutorial.
+    Whether a kernel is compiled during a tutorial depends on the machine, not on the tutorial.
     """
-    from manifold_dl.kernels import compiling
+    from manifold_dl.kernels import backend
 
-    compiling._SayOnce.said = True
+    backend.GROUPS.clear()
     warnings.simplefilter("error")
     warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")  # sphinx-gallery shows it instead
 
