@@ -1,7 +1,7 @@
 """How these pages are built: ``make docs``, offline, with every warning an error.
 
 The pages are Markdown (MyST), the API pages come from the docstrings (numpydoc), and the tutorials are run
-and drawn by sphinx-gallery. What is particular to this project lives in `_extensions`.
+and drawn by sphinx-gallery. The extensions of this project are in `_extensions`.
 """
 
 import os
@@ -26,6 +26,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",  # formulas, without a script from the network
     "crossreferences",  # names in code marks become links
+    "sourcecode",  # links to lines of the source lead to pages of it
     "gallery",  # the notebooks to download, in clean Markdown
 ]
 exclude_patterns = ["_build", "**/README.md"]
@@ -36,6 +37,7 @@ nitpicky = True
 
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 4
+myst_url_schemes = {"http": None, "https": None, "mailto": None, "source": "{{path}}#{{fragment}}"}
 
 # A name is documented where users find it: manifold_dl.SimCO, not manifold_dl.updates.simco.SimCO.
 autosummary_generate = True

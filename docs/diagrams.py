@@ -1,9 +1,9 @@
-"""The two drawings of the design page, as SVG: who calls whom, and who may import whom.
+"""The two drawings of the design page, as SVG: the data flow of one iteration, and the layers of imports.
 
     python docs/diagrams.py
 
-writes both into docs/figures. The floors are read from the import contract in pyproject.toml, so the
-drawing cannot say anything else than the linter does; a test fails when a file is not up to date.
+writes both into docs/figures. The layers are read from the import contract in pyproject.toml, which the
+linter checks; a test fails when a file is not up to date.
 """
 
 import tomllib
@@ -14,9 +14,9 @@ ROOT = Path(__file__).parents[1]
 FIGURES = Path(__file__).parent / "figures"
 
 INK, SOFT, LINE, PAPER = "#1f2933", "#52606d", "#7b8794", "#ffffff"
-HOUSE, HOUSE_EDGE = "#eef1f4", "#9aa5b1"  # what stays
-PLUG, PLUG_EDGE = "#dcebf7", "#0072b2"  # what can be swapped
-DATA = "#b34700"  # what travels along an arrow
+FIXED, FIXED_EDGE = "#eef1f4", "#9aa5b1"  # what stays
+PLUG, PLUG_EDGE = "#dcebf7", "#0072b2"  # what can be replaced
+DATA = "#b34700"  # what is passed along an arrow
 
 
 FONT = "system-ui, 'DejaVu Sans', Helvetica, Arial, sans-serif"
@@ -60,7 +60,7 @@ def box(x, y, width, height, name, *lines, swap=False):
     middle, centre = y + height / 2 - 8 * len(lines), x + width / 2
     return "\n".join(
         [
-            rect(x, y, width, height, *((PLUG, PLUG_EDGE) if swap else (HOUSE, HOUSE_EDGE))),
+            rect(x, y, width, height, *((PLUG, PLUG_EDGE) if swap else (FIXED, FIXED_EDGE))),
             text(centre, middle + 5, name, 14, weight="600"),
             *(text(centre, middle + 5 + 17 * i, line, 12, colour=SOFT) for i, line in enumerate(lines, 1)),
         ]
@@ -75,14 +75,14 @@ def arrow(*points, both=False):
 
 
 def data(x, y, words, anchor="middle"):
-    """What travels along an arrow."""
+    """What is passed along an arrow."""
     return text(x, y, words, 12.5, anchor, DATA, weight="600")
 
 
 def flow():
-    """How data flow through one iteration of learning."""
+    """The data flow of one iteration of learning."""
     parts = [
-        # the entrance
+        # what users call
         box(12, 20, 242, 48, "ManifoldDictionaryLearning", "samples in rows, transposed"),
         arrow((254, 44), (304, 44)),
         data(279, 36, "Y"),
@@ -124,7 +124,7 @@ def flow():
         arrow((604, 293), (510, 293), both=True),
         data(557, 285, "f, ∇f, H, P"),
         arrow((692, 324), (692, 384), both=True),
-        data(700, 358, "how far?", "start"),
+        data(700, 358, "step size", "start"),
         arrow((604, 415), (510, 415), both=True),
         data(557, 407, "φ(t), φ′(t)"),
         # the arithmetic
@@ -132,44 +132,40 @@ def flow():
         data(342, 471, "D", "end"),
         arrow((450, 486), (450, 446)),
         data(458, 471, "values, gradients, codes", "start"),
-        box(170, 486, 460, 48, "Objective", "the codes follow D; work at one point is shared"),
+        box(170, 486, 460, 48, "Objective", "the codes follow D; the last evaluations are cached"),
         arrow((400, 534), (400, 566), both=True),
-        box(
-            170, 566, 460, 48, "blocks of signals", "in threads; results added in order: always the same bits"
-        ),
+        box(170, 566, 460, 48, "engine", "blocks of signals, sums over a fixed tree: the same bits"),
         arrow((400, 614), (400, 646), both=True),
-        # The coder goes to the same blocks, down the left margin.
+        # The coder runs on the same blocks: an arrow down the left margin.
         arrow((50, 167), (8, 167), (8, 590), (170, 590)),
         box(170, 646, 460, 48, "kernels", "arrays in, arrays out: compiled with Numba, or plain NumPy"),
         # the legend
         rect(664, 632, 16, 16, PLUG, PLUG_EDGE, rounded=3),
-        text(688, 645, "yours to swap", 12.5, "start"),
-        rect(664, 660, 16, 16, HOUSE, HOUSE_EDGE, rounded=3),
-        text(688, 673, "the house", 12.5, "start"),
+        text(688, 645, "replaceable", 12.5, "start"),
+        rect(664, 660, 16, 16, FIXED, FIXED_EDGE, rounded=3),
+        text(688, 673, "fixed", 12.5, "start"),
     ]
-    return svg(800, 714, "How data flow through one iteration of learning, and who calls whom", parts)
+    return svg(800, 714, "The data flow of one iteration of learning, and which part calls which", parts)
 
 
-def floors():
-    """Who may import whom: the layers of the import contract, from the top down."""
+def layers():
+    """The layers of the import contract, from the top down."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    contract = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     parts, y = [], 20
-    for layer in layers:
-        names = [
-            name.strip(" ()").removeprefix("manifold_dl.") for name in layer.replace("|", ":").split(":")
-        ]
+    for layer in contract:
+        names = [name.strip(" ()") for name in layer.replace("|", ":").split(":")]
         if names == ["__main__"]:
             continue
         lines = wrapped(names, limit=86)
         height = 18 + 20 * len(lines)
-        parts.append(rect(20, y, 760, height, HOUSE, HOUSE_EDGE))
+        parts.append(rect(20, y, 760, height, FIXED, FIXED_EDGE))
         parts += [text(400, y + 23 + 20 * i, line, 13.5) for i, line in enumerate(lines)]
         y += height + 8
-    rule = "a floor imports from itself and from the floors below it, never from above"
+    rule = "a module imports from the layers below its own; modules of one layer do not import each other"
     parts.append(text(400, y + 14, rule, 12.5, colour=SOFT, style="italic"))
-    return svg(800, y + 30, "The floors of the package", parts)
+    return svg(800, y + 30, "The layers of the package", parts)
 
 
 def wrapped(names, limit):
@@ -183,7 +179,7 @@ def wrapped(names, limit):
     return lines
 
 
-DRAWINGS = {"flow.svg": flow, "floors.svg": floors}
+DRAWINGS = {"flow.svg": flow, "layers.svg": layers}
 
 if __name__ == "__main__":
     FIGURES.mkdir(exist_ok=True)

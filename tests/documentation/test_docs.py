@@ -241,7 +241,7 @@ def test_no_formula_has_a_horizontal_brace():
     assert len(sources) > 20 and not named
 
 
-@pytest.mark.parametrize("name", ["flow.svg", "floors.svg"])
+@pytest.mark.parametrize("name", ["flow.svg", "layers.svg"])
 def test_the_drawings_are_up_to_date(name):
     drawn = load(ROOT / "docs" / "diagrams.py").DRAWINGS[name]()
     kept = (ROOT / "docs" / "figures" / name).read_text(encoding="utf-8")
