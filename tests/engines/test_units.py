@@ -128,8 +128,12 @@ def test_signals_of_all_sizes_side_by_side(coder, dtype):
     expected = coder.encode(Y, D)
     found = coder.encode(np.ldexp(Y, exponents), D)
     np.testing.assert_array_equal(found.indices, expected.indices)
-    scaled = np.ldexp(found.data, -np.repeat(exponents, np.diff(found.indptr)))
-    np.testing.assert_allclose(scaled, expected.data, rtol=1e-9 if dtype == np.float64 else 1e-3)
+    sizes = np.diff(expected.indptr)
+    scaled = np.ldexp(found.data, -np.repeat(exponents, sizes))
+    largest = np.repeat(abs(expected).max(axis=0).toarray().ravel(), sizes)
+    # Rounding of Dᵀy changes the codes by up to eps·κ² times the largest of them (seen: 38·eps, for eight atoms
+    # with κ = 13). For the smallest coefficients no bound holds as a fraction of themselves.
+    assert (np.abs(scaled - expected.data) <= 64 * np.finfo(dtype).eps * largest).all()
 
 
 def test_atoms_of_any_norm():
