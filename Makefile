@@ -35,7 +35,7 @@ SWAPS ?= 3000
 test-swaps: .venv/installed-test  ## 3,000 random combinations of parts, each compared with another answer (test has 300)
 	$(BIN)/python -m pytest -n auto tests/test_swaps.py --swaps $(SWAPS)
 
-LOWEST_TESTS := $(addprefix tests/, test_import.py metrics test_schedules.py test_estimator.py coders learning \
+LOWEST_TESTS := $(addprefix tests/, test_import.py metrics schedules test_estimator.py coders learning \
 	line_search manifolds optimizers problem regularizers updates)
 # Old packages with today's versions of their own dependencies: what those deprecate is not ours to fix. The test
 # runner of the old Click does not separate the two outputs, which tests of the command line read.

@@ -41,7 +41,7 @@ def test_one_atom_at_a_time_ends_at_the_residual_of_ksvd(optimizer, seed):
 
 @each
 @pytest.mark.parametrize("schedule", [AllAtoms(), Blocks(8)], ids=repr)
-def test_sets_of_atoms_do_not_depend_on_those_before(optimizer, schedule):
+def test_update_of_a_set_of_atoms_is_independent_of_earlier_sets(optimizer, schedule):
     # An update of one set after the other is what it is with a new optimizer for every set.
     Y, D, X = draw(0)
     subsets = list(schedule.subsets(32, rng=0))
@@ -63,7 +63,7 @@ def golden():
 
 
 @each
-def test_in_the_loop_they_learn_what_golden_section_learns(optimizer):
+def test_learning_ends_as_low_as_with_golden_section(optimizer):
     # Each minimises every stage to its end, so the losses agree unless the codes take another turn.
     signals = datasets.synthetic(8, 12, 100, sparsity=2, snr_db=20, rng=0).signals
     settings = {"n_atoms": 12, "sparsity": 2, "max_iter": 10, "rng": 0}
@@ -72,7 +72,7 @@ def test_in_the_loop_they_learn_what_golden_section_learns(optimizer):
 
 
 @pytest.mark.slow
-def test_in_the_loop_they_learn_what_golden_section_learns_on_sixteen_draws():
+def test_learning_ends_as_low_as_with_golden_section_on_sixteen_draws():
     means = {
         name: np.mean([last_loss(make, draw(seed)[0], 32, 4, rng=seed) for seed in range(16)])
         for name, make in {"golden": golden, **STOCK}.items()
@@ -82,7 +82,7 @@ def test_in_the_loop_they_learn_what_golden_section_learns_on_sixteen_draws():
 
 
 @pytest.mark.parametrize("optimizer_type", [pytest.param(NelderMead, marks=pytest.mark.slow), ParticleSwarm])
-def test_methods_without_gradients_come_near_the_minimum_of_a_single_atom(optimizer_type):
+def test_methods_without_gradients_approximate_the_minimum_for_one_atom(optimizer_type):
     _, X, Y = datasets.synthetic(6, 9, 60, sparsity=2, snr_db=20, rng=0)
     D = Spheres(6, 9).random_point(rng=1)
     ended = SimCO(optimizer_type(), schedule=[[3]], mu=0.0)(Y, D, X, rng=0)
