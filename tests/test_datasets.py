@@ -37,7 +37,7 @@ def test_values_are_standard_gaussian_and_positions_uniform():
     assert scipy.stats.chisquare(users).pvalue > 0.01
     mask = (X.toarray() != 0).astype(float)
     pairs = mask @ mask.T / 20000
-    # Two given atoms are used together in a fraction S(S−1)/(d(d−1)) = 6/90 of the signals; standard error 0.0018.
+    # Two given atoms are used together in a fraction S(S−1)/(d(d−1)) = 6/90 of the signals, ± 0.0018.
     np.testing.assert_allclose(pairs[~np.eye(10, dtype=bool)], 6 / 90, atol=5 * 0.0018)
 
 

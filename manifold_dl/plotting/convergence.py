@@ -1,11 +1,12 @@
 """Convergence of a run: values against iterations, evaluations or seconds."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from manifold_dl.plotting.style import as_axes, method_style
+from manifold_dl.problem.recorder import Iterate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +23,14 @@ _LABELS = {
     "coherence": "coherence",
 }
 _COUNTS = ("value", "gradient", "hessian", "probe")
+
+
+@runtime_checkable
+class HasColumns(Protocol):
+    """A run with named columns, such as a `History`."""
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """Return column name → values, one per outer iteration."""
 
 
 def plot_convergence(
@@ -103,7 +112,7 @@ def plot_convergence(
 
 def _columns(run: Any) -> tuple[dict[str, np.ndarray], str, int]:
     """Return column name → array, the column to draw, and the number of iterations before the first entry."""
-    if hasattr(run, "to_dict"):  # a History
+    if isinstance(run, HasColumns):  # a History
         run = run.to_dict()
     if isinstance(run, Mapping):
         columns = {name: np.asarray(column, dtype=float) for name, column in run.items()}
@@ -111,9 +120,9 @@ def _columns(run: Any) -> tuple[dict[str, np.ndarray], str, int]:
             columns["evaluations"] = np.cumsum(sum(columns[name] for name in _COUNTS))
         return columns, "loss", 1  # a loss is measured after an iteration
     run = list(run)
-    if run and hasattr(run[0], "_fields"):  # the record of a problem, which begins at the starting point
-        names = run[0]._fields
-        return {name: np.array([getattr(item, name) for item in run], float) for name in names}, "value", 0
+    if run and isinstance(run[0], Iterate):  # the record of a problem, which begins at the starting point
+        columns = dict(zip(Iterate._fields, np.array(run, dtype=float).T, strict=True))
+        return columns, "value", 0
     values = np.asarray(run, dtype=float)
     if values.ndim != 1:
         raise ValueError(
