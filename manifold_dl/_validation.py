@@ -98,8 +98,8 @@ def as_atoms(atoms, n_atoms):
     return atoms.astype(np.intp)
 
 
-def require_count(name: str, value: Any) -> None:
-    """Refuse what is not a whole number of at least 1.
+def require_count(name: str, value: Any, minimum: int = 1) -> None:
+    """Refuse what is not a whole number of at least `minimum`.
 
     Examples
     --------
@@ -108,8 +108,8 @@ def require_count(name: str, value: Any) -> None:
     ...
     ValueError: max_iter=0: give a whole number of at least 1.
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}={value!r}: give a whole number of at least 1.")
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
+        raise ValueError(f"{name}={value!r}: give a whole number of at least {minimum}.")
 
 
 def require_unmasked(array: Any, name: str) -> None:

@@ -1,4 +1,4 @@
-"""How the package calls a coder: what it is told, and what may come back.
+"""How the package calls a coder: which keywords are passed on, and what may be returned.
 
 The learning loop, the estimator, `images` and `diagnostics.check_coder` all call `run_coder`, so that they
 agree on what a coder may return.
@@ -17,20 +17,29 @@ from manifold_dl.components.errors import ComponentError, naming
 def run_coder(
     coder: Any, signals: np.ndarray, dictionary: np.ndarray, **options: Any
 ) -> scipy.sparse.csc_array:
-    """The codes of `signals` (m×n) by any coder, as a csc_array (d×n) of the dtype of the signals.
+    """The codes of `signals` by any coder, in one form.
 
     Parameters
     ----------
     coder : SparseCoder
-        Its codes may be sparse or dense; `inputs.as_codes` says what is refused.
-    signals, dictionary : m×n and m×d arrays
+        Its codes may be sparse or dense; `as_codes` says what is refused.
+    signals : m×n array
+        A signal in every column.
+    dictionary : m×d array
+        An atom in every column.
     **options
-        `threads`, `codes` and `iteration`: those that the coder's `encode` names are passed on.
+        `threads`, `codes` and `iteration` of `FullSparseCoder.encode`: those that the coder's `encode` names
+        are passed on.
+
+    Returns
+    -------
+    csc_array
+        d×n, of the dtype of the signals.
 
     Raises
     ------
     ComponentError
-        If the coder fails, or returns something that is no codes.
+        If the coder fails, or returns something other than codes.
 
     Examples
     --------
@@ -49,10 +58,32 @@ def run_coder(
 def as_codes(
     codes: Any, coder: Any, shape: tuple[int, int], dtype: np.dtype, role: str = "coder"
 ) -> scipy.sparse.csc_array:
-    """The codes that a part returned: a finite csc_array of d×n numbers with sorted indices.
+    """The codes that a component returned: a finite csc_array of d×n numbers with sorted indices.
 
     A csc_array in this form is returned as it is. Other sparse formats and dense d×n arrays are converted; a
-    dense array keeps its non-zero entries only. Anything else is a fault of the part, which is named.
+    dense array keeps its non-zero entries only.
+
+    Parameters
+    ----------
+    codes : csc_array or any other object
+        What was returned.
+    coder : object
+        The component that returned it, for the error.
+    shape : tuple of int
+        (d, n).
+    dtype : dtype
+        That of the result.
+    role : str
+        What the component is called in the error.
+
+    Returns
+    -------
+    csc_array
+
+    Raises
+    ------
+    ComponentError
+        If it cannot be converted, or is not finite. It names the component.
 
     Examples
     --------
@@ -60,17 +91,39 @@ def as_codes(
     >>> as_codes([[0.0, 2.0], [3.0, 0.0]], OMP(sparsity=1), shape=(2, 2), dtype=float).indices.tolist()
     [1, 0]
     """
-    if not scipy.sparse.issparse(codes):
-        kind = "None" if codes is None else f"a {type(codes).__name__}"
-        try:
-            codes = np.asarray(codes)
-        except ValueError:  # a pair of arrays, for example
-            codes = np.empty(0, dtype=object)
-        if codes.dtype.kind not in "fiubc":
-            fault = (
-                f"returned {kind}, where the codes are expected: a sparse or dense d×n array of real numbers"
-            )
-            raise ComponentError(coder, role, fault)
+    codes = _as_array(codes, coder, role)
+    _require_codes(codes, coder, shape, role)
+    try:
+        if scipy.sparse.issparse(codes):  # before SciPy or a kernel follows indices outside of its memory
+            require_sound_indices(codes, "the support")
+    except (TypeError, ValueError) as error:
+        fault = f"returned codes that cannot be used: {str(error).rstrip('.')}"
+        raise ComponentError(coder, role, fault) from error
+    if not isinstance(codes, scipy.sparse.csc_array):
+        codes = scipy.sparse.csc_array(codes)
+    if not codes.has_canonical_format:
+        codes = codes.copy()
+        codes.sum_duplicates()
+    return codes.astype(dtype, copy=False)
+
+
+def _as_array(codes: Any, coder: Any, role: str) -> Any:
+    """A sparse or dense array of numbers."""
+    if scipy.sparse.issparse(codes):
+        return codes
+    kind = "None" if codes is None else f"a {type(codes).__name__}"
+    try:
+        codes = np.asarray(codes)
+    except ValueError:  # a pair of arrays, for example
+        codes = np.empty(0, dtype=object)
+    if codes.dtype.kind not in "fiubc":
+        fault = f"returned {kind}, where the codes are expected: a sparse or dense d×n array of real numbers"
+        raise ComponentError(coder, role, fault)
+    return codes
+
+
+def _require_codes(codes: Any, coder: Any, shape: tuple[int, int], role: str) -> None:
+    """Refuse arrays that are not real, not d×n or not finite."""
     if codes.dtype.kind not in "fiub":
         fault = f"returned codes of dtype {codes.dtype}, where real numbers are expected"
         raise ComponentError(coder, role, fault)
@@ -82,15 +135,3 @@ def as_codes(
     values = codes.data if scipy.sparse.issparse(codes) else codes
     if not np.isfinite(values).all():
         raise ComponentError(coder, role, "returned codes that are not finite")
-    try:
-        if scipy.sparse.issparse(codes):  # before SciPy or a kernel follows indices that lead nowhere
-            require_sound_indices(codes, "the support")
-    except (TypeError, ValueError) as error:
-        fault = f"returned codes that cannot be used: {str(error).rstrip('.')}"
-        raise ComponentError(coder, role, fault) from error
-    if not isinstance(codes, scipy.sparse.csc_array):
-        codes = scipy.sparse.csc_array(codes)
-    if not codes.has_canonical_format:
-        codes = codes.copy()
-        codes.sum_duplicates()
-    return codes.astype(dtype, copy=False)
