@@ -86,7 +86,7 @@ def search(f, t4, width):
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_the_same_t_are_evaluated_and_accepted(seed):
+def test_golden_section_evaluates_and_accepts_the_t_of_the_paper(seed):
     rng = np.random.default_rng(seed)
     f, t4 = one_minimum(rng)
     width = 10 ** rng.uniform(-5, -0.3)
@@ -123,7 +123,7 @@ def test_the_last_t_placed_is_sometimes_the_best():
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.1])
-def test_a_search_in_compiled_code_takes_the_steps_of_the_paper(mu):
+def test_a_search_of_a_dictionary_problem_takes_the_steps_of_the_paper(mu):
     _, X, Y = mdl.datasets.synthetic(8, 12, 60, sparsity=3, snr_db=20, rng=0)
     for seed in range(5):
         problem = mdl.update_problem(Y, X, mu=mu)
@@ -159,7 +159,7 @@ def gradient_of_each_atom(problem, D, X, Y, mu):
 
 @pytest.mark.parametrize("mu", [0.0, 0.05])
 @pytest.mark.parametrize("preconditioned", [False, True])
-def test_a_search_is_over_when_no_atom_has_a_gradient_above_g_min(mu, preconditioned):
+def test_nothing_is_probed_where_no_atom_has_a_gradient_above_g_min(mu, preconditioned):
     _, X, Y = mdl.datasets.synthetic(8, 12, 60, sparsity=3, snr_db=20, rng=0)
     problem = mdl.update_problem(Y, X, mu=mu)
     x = problem.manifold.random_point(1)

@@ -1,56 +1,24 @@
-"""Line searches: the paper's steps by hand, SciPy's minima, awkward functions, Pymanopt's optimizers."""
+"""Line searchers: the paper's steps by hand, SciPy's minima, kinks and singularities, fields."""
 
 import copy
 import math
-from itertools import pairwise
 
 import numpy as np
-import pymanopt
 import pytest
-from pymanopt.manifolds import Elliptope, Euclidean, Grassmann, Product, Sphere, Stiefel
-from pymanopt.optimizers import ConjugateGradient, SteepestDescent
+from pymanopt.manifolds import Euclidean
 from scipy.optimize import minimize_scalar
+from search_cases import (
+    INF,
+    LINE,
+    NAN,
+    Restriction,
+    every_searcher,
+    search_line,
+    with_and_without_slope,
+)
 
 from manifold_dl.line_search import GoldenSection, WolfeSearch, trace
 from manifold_dl.manifolds import Spheres
-
-SEARCHERS = [GoldenSection(), WolfeSearch()]
-LINE = Euclidean(1)
-INF, NAN = math.inf, math.nan
-
-every_searcher = pytest.mark.parametrize("searcher", SEARCHERS, ids=lambda s: type(s).__name__)
-with_and_without_slope = pytest.mark.parametrize("slope", [True, False], ids=["slope", "no slope"])
-
-
-def search_line(searcher, f, df, *, slope=False, d=1.0):
-    """Search f(t) for t > 0 on the real line, with φ′ from a restriction or not; returns t and the record."""
-
-    def objective(x):
-        return f(x[0])
-
-    if slope:
-        objective.restrict = lambda x, direction: Restriction(
-            lambda t: f(x[0] + t * direction[0]), lambda t: df(x[0] + t * direction[0]) * direction[0]
-        )
-    start = np.zeros(1)
-    with trace() as searches:
-        step, x = copy.deepcopy(searcher).search(objective, LINE, start, np.array([d]), f(0.0), df(0.0) * d)
-    assert len(searches) == 1
-    # x + t d is rounded once by exp and once here.
-    assert step == pytest.approx(x[0], rel=4e-16)
-    assert step == 0 or f(x[0]) < f(0.0)
-    return step, searches[0]
-
-
-class Restriction:
-    """What `restrict` returns: φ and its derivative."""
-
-    def __init__(self, value, derivative):
-        self.value, self.derivative = value, derivative
-
-    def __call__(self, t):
-        return self.value(t)
-
 
 # Name: (f, f′, an interval around the one minimum in t > 0)
 SMOOTH = {
@@ -200,7 +168,7 @@ AWKWARD = {
 @every_searcher
 @with_and_without_slope
 @pytest.mark.parametrize("name", AWKWARD)
-def test_awkward_functions_still_descend(searcher, slope, name):
+def test_functions_with_kinks_or_singularities_still_descend(searcher, slope, name):
     f, df = AWKWARD[name]
     found, record = search_line(searcher, f, df, slope=slope)
     ts = [t for t, _ in record.probes]
@@ -295,65 +263,6 @@ def test_scaling_the_cost_changes_nothing(searcher):
     assert records[0] == records[1] == records[2]
 
 
-# --- Shortcuts ---
-
-
-class Counting:
-    """f(x) = ‖x − target‖² on the plane, with a restriction that may be wrong; keeps what it was asked."""
-
-    def __init__(self, restriction=True, error=0.0):
-        self.target, self.points, self.error = np.array([3.0, 4.0]), [], error
-        if restriction is None:
-            self.restrict = lambda x, d: None
-        elif restriction:
-            self.restrict = lambda x, d: Restriction(
-                lambda t: self.value(x + t * d) + error, lambda t: 2 * d @ (x + t * d - self.target)
-            )
-
-    def value(self, x):
-        return float(((x - self.target) ** 2).sum())
-
-    def __call__(self, x):
-        self.points.append(x)
-        return self.value(x)
-
-    def search(self, searcher, x):
-        d = -2 * (x - self.target)
-        with trace() as searches:
-            step, new = searcher.search(self, Euclidean(2), x, d, self.value(x), -d @ d)
-        return step, new, searches
-
-
-@every_searcher
-def test_a_restriction_replaces_all_probes_but_the_last_check(searcher):
-    objective = Counting()
-    step, x, searches = objective.search(copy.deepcopy(searcher), np.zeros(2))
-    assert step == pytest.approx(5, rel=0.05)  # the looser search stops at a twentieth of the slope
-    assert len(objective.points) == 1
-    assert objective.points[0] is x
-    assert len(searches) == 1
-
-
-@every_searcher
-@pytest.mark.parametrize("restriction", [None, False], ids=["restrict returns None", "no restrict"])
-def test_without_a_restriction_the_evaluated_array_is_returned(searcher, restriction):
-    objective = Counting(restriction)
-    step, x, (record,) = objective.search(copy.deepcopy(searcher), np.zeros(2))
-    assert step == pytest.approx(5, rel=0.05)  # as above
-    assert len(objective.points) == len(record.probes)
-    assert any(point is x for point in objective.points)
-
-
-@every_searcher
-@pytest.mark.parametrize("error", [-1.0, 1.0])
-def test_a_coarse_restriction_never_makes_things_worse(searcher, error):
-    # The restriction is off by 1 where the whole cost is 1e-12: what it calls a decrease may be none.
-    objective = Counting(error=error)
-    x = objective.target + np.array([1e-6, 0])
-    _, new, _ = objective.search(copy.deepcopy(searcher), x)
-    assert objective.value(new) <= objective.value(x)
-
-
 # --- The searchers as objects ---
 
 
@@ -387,7 +296,7 @@ def test_searchers_print_compare_and_copy_by_their_fields():
         (lambda: WolfeSearch(max_probes=0), "max_probes=0: "),
     ],
 )
-def test_bad_fields_are_refused_with_a_sentence(make, message):
+def test_invalid_fields_are_refused_with_a_sentence(make, message):
     with pytest.raises(ValueError, match=message) as error:
         make()
     assert str(error.value).endswith(".")
@@ -404,7 +313,7 @@ def test_max_probes_is_kept_and_the_best_one_returned(make, probes):
 
 
 @every_searcher
-def test_the_next_search_begins_where_the_last_one_landed(searcher):
+def test_the_next_search_begins_where_the_last_one_ended(searcher):
     searcher = copy.deepcopy(searcher)
     counts = []
     for _ in range(2):
@@ -418,177 +327,6 @@ def test_the_next_search_begins_where_the_last_one_landed(searcher):
     with trace() as searches:
         searcher.search(lambda x: (x[0] - 1e5) ** 2, LINE, np.zeros(1), np.ones(1), 1e10, -2e5)
     assert len(searches[0].probes) == first
-
-
-def test_trace_collects_in_the_innermost_block_only():
-    args = lambda x: (x[0] - 3) ** 2, LINE, np.zeros(1), np.ones(1), 9.0, -6.0
-    with trace() as outer:
-        GoldenSection().search(*args)
-        with trace() as inner:
-            step, _ = WolfeSearch().search(*args)
-    WolfeSearch().search(*args)
-    assert [s.method for s in outer] == ["GoldenSection"]
-    assert [s.method for s in inner] == ["WolfeSearch"]
-    record = inner[0]
-    assert (record.f0, record.slope, record.norm, record.t) == (9.0, -6.0, 1.0, step)
-    assert record.t in dict(record.probes)
-
-
-# --- Under Pymanopt's optimizers ---
-
-
-def rayleigh():
-    """The smallest eigenvalue, on the sphere; the gradient by autograd."""
-    A = symmetric(8)
-    manifold = Sphere(8)
-
-    @pymanopt.function.autograd(manifold)
-    def cost(x):
-        return x @ A @ x
-
-    return pymanopt.Problem(manifold, cost), unit(8), np.linalg.eigvalsh(A)[0]
-
-
-def subspace(geometry):
-    """Minus the sum of the two largest eigenvalues, over orthonormal pairs."""
-
-    def make():
-        A = symmetric(6)
-        manifold = geometry(6, 2)
-        cost = pymanopt.function.numpy(manifold)(lambda x: -np.trace(x.T @ A @ x))
-        gradient = pymanopt.function.numpy(manifold)(lambda x: -2 * A @ x)
-        start = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 2)))[0]
-        return (
-            pymanopt.Problem(manifold, cost, euclidean_gradient=gradient),
-            start,
-            -np.linalg.eigvalsh(A)[-2:].sum(),
-        )
-
-    return make
-
-
-def quadratic():
-    """A convex quadratic with condition number 20."""
-    manifold, target = Euclidean(5), np.arange(5.0)
-    weights = np.geomspace(1, 20, 5)
-    cost = pymanopt.function.numpy(manifold)(lambda x: float(weights @ (x - target) ** 2) - 7)
-    gradient = pymanopt.function.numpy(manifold)(lambda x: 2 * weights * (x - target))
-    return pymanopt.Problem(manifold, cost, euclidean_gradient=gradient), np.full(5, 10.0), -7.0
-
-
-def elliptope():
-    """Closest correlation matrix of rank 3, on a manifold that has a retraction but no exponential map."""
-    manifold = Elliptope(5, 3)
-    goal = np.random.default_rng(2).normal(size=(5, 3))
-    goal /= np.linalg.norm(goal, axis=1, keepdims=True)
-    G = goal @ goal.T
-
-    @pymanopt.function.autograd(manifold)
-    def cost(x):
-        return ((x @ x.T - G) ** 2).sum()
-
-    start = goal + 0.2 * np.random.default_rng(3).normal(size=(5, 3))
-    return pymanopt.Problem(manifold, cost), start / np.linalg.norm(start, axis=1, keepdims=True), 0.0
-
-
-def best_rank_one():
-    """Minus the largest singular value, on a product of two spheres: points and directions are lists."""
-    A = np.random.default_rng(4).normal(size=(4, 6))
-    manifold = Product([Sphere(4), Sphere(6)])
-
-    @pymanopt.function.autograd(manifold)
-    def cost(u, v):
-        return -(u @ A @ v)
-
-    return pymanopt.Problem(manifold, cost), [unit(4), unit(6)], -np.linalg.svd(A)[1][0]
-
-
-def symmetric(n):
-    """Eigenvalues 1, 2, ..., n in a random basis: gaps wide enough for steepest descent."""
-    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(n, n)))[0]
-    return Q @ np.diag(np.arange(1.0, n + 1)) @ Q.T
-
-
-def unit(n):
-    x = np.random.default_rng(5).normal(size=n)
-    return x / np.linalg.norm(x)
-
-
-PROBLEMS = {
-    "rayleigh": rayleigh,
-    "stiefel": subspace(Stiefel),
-    "grassmann": subspace(Grassmann),
-    "quadratic": quadratic,
-    "elliptope": elliptope,
-    "rank one": best_rank_one,
-}
-
-
-def solve(problem, start, optimizer, searcher):
-    run = optimizer(line_searcher=searcher, max_iterations=200, verbosity=0, log_verbosity=1)
-    with trace() as searches:
-        result = run.run(problem, initial_point=start)
-    return result, searches
-
-
-@every_searcher
-@pytest.mark.parametrize("optimizer", [SteepestDescent, ConjugateGradient])
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_optimizers_reach_the_known_minimum(searcher, optimizer, name):
-    problem, start, minimum = PROBLEMS[name]()
-    result, searches = solve(problem, start, optimizer, searcher)
-    # Pymanopt stops at a gradient of 1e-6, or 1e-12 in a cost whose curvature is about 1. Steepest descent on
-    # the elliptope is still on its way after 200 steps.
-    assert result.cost == pytest.approx(minimum, abs=1e-9 if name != "elliptope" else 1e-6)
-    costs = result.log["iterations"]["cost"]
-    assert all(after <= before for before, after in pairwise(costs))
-    assert all(len({t for t, _ in s.probes}) == len(s.probes) <= searcher.max_probes for s in searches)
-
-
-@pytest.mark.parametrize("optimizer", [SteepestDescent, ConjugateGradient])
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_wolfe_search_needs_several_times_fewer_probes(optimizer, name):
-    probes = {}
-    for searcher in SEARCHERS:
-        problem, start, _ = PROBLEMS[name]()
-        _, searches = solve(problem, start, optimizer, searcher)
-        probes[type(searcher)] = sum(len(s.probes) for s in searches)
-    assert probes[GoldenSection] >= 4 * probes[WolfeSearch]
-
-
-@every_searcher
-@pytest.mark.parametrize("optimizer", [SteepestDescent, ConjugateGradient])
-def test_a_start_at_the_minimum_stays_there(searcher, optimizer):
-    problem, _, minimum = quadratic()
-    start = np.arange(5.0)
-    result, searches = solve(problem, start, optimizer, searcher)
-    assert result.point is start
-    assert result.cost == minimum
-    assert not any(s.probes for s in searches)
-
-
-@every_searcher
-@pytest.mark.parametrize("name", ["rayleigh", "stiefel"])
-def test_points_do_not_drift_off_the_manifold(searcher, name):
-    # Left alone, exp leaves the manifold by 1e-16, and where the cost falls there, a step multiplies that:
-    # the same searches without the retraction were 1e-8 (sphere) and 5e-6 (Stiefel) off after 100 steps.
-    problem, start, _ = PROBLEMS[name]()
-    run = SteepestDescent(searcher, max_iterations=100, min_gradient_norm=0, min_step_size=0, verbosity=0)
-    x = run.run(problem, initial_point=start).point
-    # A few roundings of sums of squares.
-    np.testing.assert_allclose(x.T @ x, np.eye(2) if name == "stiefel" else 1.0, atol=4e-15)
-
-
-@every_searcher
-def test_memory_carries_over_only_if_the_line_searcher_is_reused(searcher):
-    problem, start, _ = quadratic()
-    optimizer = SteepestDescent(line_searcher=searcher, max_iterations=1, verbosity=0)
-    first = []
-    for reuse in [False, False, True]:
-        with trace() as searches:
-            optimizer.run(problem, initial_point=start, reuse_line_searcher=reuse)
-        first.append(searches[0].probes[0])
-    assert first[0] == first[1] != first[2]
 
 
 @every_searcher
