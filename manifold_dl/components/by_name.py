@@ -21,12 +21,16 @@ def component(kind: str, value: Any, argument: str, **settings: Any) -> Any:
     ----------
     kind : str
         One of `registry.KINDS`.
-    value
-        A name, or a component, which is returned as it is.
+    value : str or component
+        A component is returned as it is.
     argument : str
-        What the user calls it, for the sentence of an error: ``"coder"``, ``"--coder"``.
+        The argument that the user gave it for, for the error: ``"coder"``, ``"--coder"``.
     **settings
         Passed on if the component has a parameter of that name.
+
+    Returns
+    -------
+    component
 
     Raises
     ------

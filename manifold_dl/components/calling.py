@@ -1,4 +1,8 @@
-"""How a part of the user's is called: with what it names, and with a sentence where that cannot work."""
+"""Calls of components that a user wrote: with the options that their signatures name.
+
+`coders.calling` and `learning.outcomes` use it. A component that cannot be called like that is named in a
+`ComponentError`.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -10,19 +14,30 @@ from manifold_dl.components.errors import ComponentError
 
 
 def call(part: Any, role: str, function: Callable, *arguments: Any, **options: Any) -> Any:
-    """Call a function of a part with `arguments`, and with those of the `options` that it names.
+    """Call a function of a component with `arguments`, and with those of the `options` that it names.
 
     Parameters
     ----------
-    part, role
-        For the error.
+    part : object
+        The component, for the error.
+    role : str
+        What the component is in the run, for the error.
     function : callable
-        The part itself or a method of it.
+        The component itself or a method of it.
+    *arguments
+        Passed by position.
+    **options
+        Passed on if the signature has a parameter of that name.
+
+    Returns
+    -------
+    object
+        What the function returns.
 
     Raises
     ------
     ComponentError
-        If it cannot be called like that. What it raises itself passes as it is.
+        If it cannot be called like that. What it raises itself is not changed.
 
     Examples
     --------
@@ -45,7 +60,7 @@ def call(part: Any, role: str, function: Callable, *arguments: Any, **options: A
 
 
 def _signature(function: Callable) -> inspect.Signature:
-    """The signature, which takes twenty microseconds to find: that of a method is kept with its class."""
+    """The signature. It takes twenty microseconds to find, so that of a method is cached."""
     if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
         return _without_first(function.__func__)
     if isinstance(function, FunctionType | type) or not isinstance(type(function).__call__, FunctionType):

@@ -27,6 +27,15 @@ DEPTH = 20  # of components in components
 def describe(value: Any) -> Any:
     """A component, or any of its parameters, as JSON.
 
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    JSON
+        None, numbers, text, lists and dicts of them.
+
     Examples
     --------
     >>> from manifold_dl import OMP
@@ -60,10 +69,14 @@ def restore(description: Any, kind: str | None = None) -> Any:
 
     Parameters
     ----------
-    description
-        JSON, which may come from anywhere.
+    description : JSON
+        It may come from an untrusted file.
     kind : str, optional
         The kind of component that it has to be.
+
+    Returns
+    -------
+    object
 
     Raises
     ------
@@ -92,6 +105,16 @@ def is_text(description: Any) -> bool:
 
 def shown(description: Any, depth: int = DEPTH) -> str:
     """A description as one would write the component in Python.
+
+    Parameters
+    ----------
+    description : JSON
+    depth : int
+        Components nested deeper are left out.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -122,7 +145,7 @@ def shown(description: Any, depth: int = DEPTH) -> str:
 
 
 def printable(text: str) -> str:
-    """Without what a terminal would obey: a file may come from anywhere."""
+    """The text without control characters, which a terminal would obey."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 

@@ -91,12 +91,6 @@ def times_square(value: float, exponent: int) -> float:
         return math.copysign(math.inf, value)
 
 
-def code_energies(codes: Any, exponent: int) -> np.ndarray:
-    """‖X_i‖² of every atom, in units of 4^exponent."""
-    values = divide(codes.data, exponent).astype(float)
-    return np.bincount(codes.indices, weights=values**2, minlength=codes.shape[0])
-
-
 def lone_signal(rows: np.ndarray) -> int | None:
     """The signal (row) against which the squares of all others vanish, if there is one."""
     energies = np.einsum("nm,nm->n", rows, rows, dtype=float)

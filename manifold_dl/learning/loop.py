@@ -179,7 +179,7 @@ class LearningRun:
 
     def _step(self, iteration: int, error: float, ridge: float, counts: Counts, replaced: np.ndarray) -> Step:
         scale, codes = self.scale, self.codes
-        ridge_penalty = ridge * float(code_energies(codes, scale.exponent).sum())
+        ridge_penalty = ridge * float(code_energies(codes, scale.exponent).sum()) if ridge else 0.0
         shown = self.fitted.view()
         shown.flags.writeable = False  # what a callback changed would go into the next iteration
         scale.warn_if_out_of_range(error)

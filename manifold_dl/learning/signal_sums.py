@@ -17,7 +17,7 @@ from manifold_dl.engines.units import as_units, divide, times_square
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
 from manifold_dl.problem.signals import blocks_of, values_of
-from manifold_dl.problem.support import as_support
+from manifold_dl.problem.support import Support, as_support
 
 
 class LossScale(NamedTuple):
@@ -151,7 +151,7 @@ def code_energies(codes: Any, exponent: int, engine: Engine = Threads()) -> np.n
 
     Parameters
     ----------
-    codes : sparse d×n array
+    codes : csc_array, d×n
     exponent : int
         The energies are in units of 4^exponent.
     engine : Engine
@@ -167,8 +167,8 @@ def code_energies(codes: Any, exponent: int, engine: Engine = Threads()) -> np.n
     >>> code_energies(scipy.sparse.csc_array([[1.0, 2.0], [0.0, 3.0]]), exponent=0).tolist()
     [5.0, 9.0]
     """
-    n_atoms, n_signals = codes.shape
-    support = as_support(codes, n_signals, n_atoms)
+    n_atoms = codes.shape[0]
+    support = Support(codes.indptr, codes.indices, n_atoms, codes.data)
     indices = engine.open(values_of(support.indices, support))
     values = engine.open(values_of(codes.data, support))
     (energies,) = engine.total(BlockMap(code_energies_block, (indices, values), (exponent, n_atoms)))
