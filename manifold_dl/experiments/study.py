@@ -51,7 +51,7 @@ class Study:
         The parameters that are different in the quick run.
     parts : callable, parameters → list of dict
         The parts that are measured independently of each other, as keyword arguments of `measure`.
-    measure : callable, (parameters, seed, **part) → list of rows
+    measure : callable, (parameters, seed, keywords of one part) → list of rows
         A function of a module, so that other processes can import it. It must be deterministic, except for
         times. The rows are dicts with the same keys throughout.
     draw : callable, table → figure

@@ -1,4 +1,4 @@
-"""Links of the pages to lines of the source: they name what is there, and the step of the design page is short.
+"""Links of the pages to lines of the source: each line defines what the link names.
 
 After an edit that moves lines, ``python docs/source_links.py`` writes the new line numbers into the pages.
 """
