@@ -10,7 +10,7 @@ import scipy.sparse
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.diagnostics.report import Inspection, Report, require_object
 
-# Rounding in single precision is about 1e-7; these leave room for the condition of a few random atoms.
+# Rounding in single precision is about 1e-7; these allow for the condition of a few random atoms.
 _ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-3}
 
 

@@ -12,7 +12,7 @@ from manifold_dl.coders.calling import as_codes
 from manifold_dl.components.calling import call
 from manifold_dl.diagnostics.report import Inspection, Report, require_object
 
-# Relative rounding of sums over a few hundred entries, with room for the condition of a few random atoms.
+# Relative rounding of sums over a few hundred entries, times the condition of a few random atoms.
 _ROUNDING = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-4}
 
 

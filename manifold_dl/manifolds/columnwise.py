@@ -26,7 +26,7 @@ def as_shape(m: Any, k: Any) -> tuple[int, int]:
 def dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the dot products of corresponding columns of a and b."""
     if a.size < 2048:  # vecdot has half the overhead of einsum, but is slower for the strides of large arrays
-        return np.vecdot(a, b, axis=0)  # type: ignore[call-overload]  # NumPy's stubs know no axis
+        return np.vecdot(a, b, axis=0)  # type: ignore[call-overload]  # missing in NumPy's stubs
     return np.einsum("ij,ij->j", a, b)
 
 

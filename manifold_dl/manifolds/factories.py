@@ -64,9 +64,9 @@ def feasible_set(factory: Factory, m: int, k: int) -> FeasibleSet:
     >>> feasible_set(Grassmann, 4, 2)
     Traceback (most recent call last):
     ...
-    ValueError: manifold=Grassmann does not tell the dictionary D from D Q, where Q rotates atoms into each
-    other, but the objective does: it is no function on this manifold. Use Lines for atoms up to their signs,
-    Orthonormal for orthonormal ones, or Spheres.
+    ValueError: manifold=Grassmann identifies the dictionary D with D Q, where Q rotates atoms into each
+    other, but the objective differs: it is no function on this manifold. Use Lines for atoms up to
+    their signs, Orthonormal for orthonormal ones, or Spheres.
     """
     try:
         example, relations, unit_atoms, separate_atoms = _facts(factory, m, k)
@@ -199,8 +199,8 @@ def _require_function(manifold: Manifold, name: str, point: np.ndarray) -> None:
         return
     if is_rotation_quotient(manifold, point):
         raise ValueError(
-            f"manifold={name} does not tell the dictionary D from D Q, where Q rotates atoms into each "
-            "other, but the objective does: it is no function on this manifold. Use Lines for atoms up to "
+            f"manifold={name} identifies the dictionary D with D Q, where Q rotates atoms into each "
+            "other, but the objective differs: it is no function on this manifold. Use Lines for atoms up to "
             "their signs, Orthonormal for orthonormal ones, or Spheres."
         )
     if not projects(manifold, point, _rotation_of_two_atoms(point)):

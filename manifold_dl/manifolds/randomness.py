@@ -1,4 +1,4 @@
-"""Random points of Pymanopt's manifolds, which draw from NumPy's global generator and know no other."""
+"""Random points of Pymanopt's manifolds, which draw from NumPy's global generator only."""
 
 import threading
 from collections.abc import Iterator

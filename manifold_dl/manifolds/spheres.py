@@ -40,7 +40,7 @@ class Spheres(Oblique):
     Everything happens column by column. With x a unit column, v a tangent one (xᵀv = 0) and θ = ‖v‖,
 
     - the geodesic is exp(x, v) = x cos θ + v sin θ / θ,
-    - the angle between x and y is 2 atan2(‖x − y‖, ‖x + y‖). The familiar arccos(xᵀy) sees no angle below
+    - the angle between x and y is 2 atan2(‖x − y‖, ‖x + y‖). The usual arccos(xᵀy) is zero for angles below
       1e-8, because 1 − θ²/2 rounds to 1; this form keeps its digits from 0 to π [1]_,
     - the distance of two dictionaries is the root of the sum of their squared angles.
 

@@ -4,12 +4,11 @@ It uses the hooks that Pymanopt's `Optimizer` has for subclasses: its log, its s
 """
 
 import dataclasses
-import functools
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 import pymanopt
@@ -17,6 +16,14 @@ from pymanopt.optimizers.optimizer import Optimizer, OptimizerResult
 from pymanopt.tools import printer
 
 from manifold_dl.line_search import WolfeSearch
+from manifold_dl.optimizers.lbfgs_pairs import (
+    CountedCost,
+    Iterate,
+    Pairs,
+    Step,
+    inverse_hessian_product,
+    update_pairs,
+)
 
 
 class LBFGS(Optimizer):
@@ -110,10 +117,10 @@ class LBFGS(Optimizer):
             optimizer_parameters={"memory": self._memory, "line_searcher": self.line_searcher}
         )
         columns = self._start_printing()
-        cost, start_time = _CountedCost(problem.cost), time.time()
+        cost, start_time = CountedCost(problem.cost), time.time()
         point = problem.manifold.random_point() if initial_point is None else initial_point
-        current = _Iterate.at(point, cost, problem)
-        pairs: _Pairs = deque(maxlen=self._memory)
+        current = Iterate.at(point, cost, problem)
+        pairs: Pairs = deque(maxlen=self._memory)
         iteration, step_size = 0, None
         while True:
             columns.print_row([iteration, current.cost, current.gradient_norm])
@@ -131,7 +138,7 @@ class LBFGS(Optimizer):
                 seconds = time.time() - start_time
                 reason = f"Terminated - {step} after {iteration} iterations, {seconds:.2f} seconds."
                 break
-            _update_pairs(pairs, problem.manifold, current, step)
+            update_pairs(pairs, problem.manifold, current, step)
             iteration, step_size, current = iteration + 1, step.length, step.end
         if self._verbosity >= 1:
             print(reason)
@@ -148,21 +155,21 @@ class LBFGS(Optimizer):
         )
 
     def _step(
-        self, cost: "_CountedCost", problem: pymanopt.Problem, current: "_Iterate", pairs: "_Pairs"
-    ) -> "_Step | str":
+        self, cost: CountedCost, problem: pymanopt.Problem, current: Iterate, pairs: Pairs
+    ) -> Step | str:
         """Return the first step that lowers the cost; in words why there is none."""
         length = 0.0
         for direction in _directions(problem, current, pairs):
             length, point = self._search(cost, problem.manifold, current, direction, bool(pairs))
             if length > 0:
-                end = _Iterate.at(point, cost, problem)
+                end = Iterate.at(point, cost, problem)
                 if end.is_finite:
-                    return _Step(direction, length, end)
+                    return Step(direction, length, end)
             pairs.clear()
         return "cost or gradient not finite" if length > 0 else "no lower cost along the gradient"
 
     def _search(
-        self, cost: "_CountedCost", manifold: Any, current: "_Iterate", direction: Any, unit_step_first: bool
+        self, cost: CountedCost, manifold: Any, current: Iterate, direction: Any, unit_step_first: bool
     ) -> tuple[float, Any]:
         slope = manifold.inner_product(current.point, current.gradient, direction)
         norm = float(manifold.norm(current.point, direction))
@@ -178,7 +185,7 @@ class LBFGS(Optimizer):
         self,
         start_time: float,
         iteration: int,
-        current: "_Iterate",
+        current: Iterate,
         step_size: float | None,
         cost_evaluations: int,
     ) -> str | None:
@@ -208,55 +215,10 @@ class LBFGS(Optimizer):
         return columns
 
 
-class _CountedCost:
-    """A cost that counts its evaluations, and is +∞ where it is NaN: no searcher takes +∞ for a decrease."""
-
-    def __init__(self, cost: Any) -> None:
-        functools.update_wrapper(self, cost)  # copies its attributes, such as `restrict`
-        self._cost = cost
-        self.evaluations = 0
-
-    def __call__(self, point: Any) -> float:
-        self.evaluations += 1
-        value = self._cost(point)
-        return np.inf if np.isnan(value) else value
-
-
-class _Iterate(NamedTuple):
-    point: Any
-    cost: float
-    gradient: Any
-    gradient_norm: float
-
-    @classmethod
-    def at(cls, point: Any, cost: _CountedCost, problem: pymanopt.Problem) -> "_Iterate":
-        value, gradient = cost(point), problem.riemannian_gradient(point)
-        return cls(point, value, gradient, problem.manifold.norm(point, gradient))
-
-    @property
-    def is_finite(self) -> bool:
-        return bool(np.isfinite(self.cost) and np.isfinite(self.gradient_norm))
-
-
-class _Step(NamedTuple):
-    direction: Any
-    length: float
-    end: _Iterate
-
-
-class _Pair(NamedTuple):
-    s: Any
-    y: Any
-    sy: float
-
-
-_Pairs: TypeAlias = deque[_Pair]
-
-
-def _directions(problem: pymanopt.Problem, current: _Iterate, pairs: _Pairs) -> Iterator[Any]:
+def _directions(problem: pymanopt.Problem, current: Iterate, pairs: Pairs) -> Iterator[Any]:
     """Yield search directions: −H grad f, then the preconditioned or plain gradient if that fails."""
     if pairs:
-        yield -_inverse_hessian(problem, current, pairs)
+        yield -inverse_hessian_product(problem, current, pairs)
     direction = -problem.preconditioner(current.point, current.gradient)
     if problem.manifold.inner_product(current.point, current.gradient, direction) < 0:
         yield direction
@@ -264,44 +226,7 @@ def _directions(problem: pymanopt.Problem, current: _Iterate, pairs: _Pairs) -> 
         yield -current.gradient
 
 
-def _inverse_hessian(problem: pymanopt.Problem, current: _Iterate, pairs: _Pairs) -> Any:
-    """Return H grad f by the two-loop recursion (Nocedal and Wright, Algorithm 7.4)."""
-    inner = functools.partial(problem.manifold.inner_product, current.point)
-    q, alphas = current.gradient, []
-    for s, y, sy in reversed(pairs):
-        alphas.append(float(inner(s, q) / sy))
-        q = q - alphas[-1] * y
-    _, y, sy = pairs[-1]
-    yPy = inner(y, problem.preconditioner(current.point, y))
-    r = problem.preconditioner(current.point, q)
-    if yPy > 0:
-        r = float(sy / yPy) * r
-    for s, y, sy in pairs:
-        r = r + (alphas.pop() - float(inner(y, r) / sy)) * s
-    return r
-
-
-def _update_pairs(pairs: _Pairs, manifold: Any, current: _Iterate, step: _Step) -> None:
-    """Transport the pairs to the new point and add that of the step, if it satisfies the cautious rule."""
-    transport = functools.partial(manifold.transport, current.point, step.end.point)
-    inner = functools.partial(manifold.inner_product, step.end.point)
-
-    s = transport(float(step.length / manifold.norm(current.point, step.direction)) * step.direction)
-    y = step.end.gradient - transport(current.gradient)
-    # The transport need not preserve inner products, so those of the old pairs are computed again.
-    transported = [_pair(inner, transport(old.s), transport(old.y)) for old in pairs]
-    new = _pair(inner, s, y)
-    pairs.clear()
-    pairs.extend(old for old in transported if old.sy > 0)
-    if new.sy > 0 and new.sy >= 1e-4 * current.gradient_norm * inner(s, s):
-        pairs.append(new)
-
-
 def _has_first_step(searcher: Any) -> bool:
     """Whether a line searcher is a dataclass with the field `first_step`, the length of its first trial."""
     fields = dataclasses.fields(searcher) if dataclasses.is_dataclass(searcher) else ()
     return any(field.name == "first_step" for field in fields)
-
-
-def _pair(inner: Callable[[Any, Any], float], s: Any, y: Any) -> _Pair:
-    return _Pair(s, y, inner(s, y))

@@ -234,7 +234,7 @@ class Function(Penalty, EvaluatedAt):
         return Function, (self.function, self.parameters)
 
     def at(self, dictionary: np.ndarray) -> Tape:
-        """Return value and derivatives at one dictionary, which share their work."""
+        """Return value and derivatives at one dictionary, which are computed together."""
         function = self.function
         if self.parameters:
             function = lambda D: self.function(D, **self.parameters)

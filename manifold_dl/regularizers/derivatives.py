@@ -32,7 +32,7 @@ class EvaluatedAt:
     """A mixin for regularizers with ``at(dictionary)``: value and derivatives come from there."""
 
     def at(self, dictionary: np.ndarray) -> RegularizerAt:
-        """Return the regularizer at one dictionary, where value and derivatives share their work."""
+        """Return the regularizer at one dictionary, where value and derivatives are computed together."""
         raise NotImplementedError
 
     def value(self, dictionary: np.ndarray) -> float:

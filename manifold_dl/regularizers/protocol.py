@@ -17,8 +17,8 @@ class Regularizer(Protocol):
     - ``gradient(dictionary)``, the m×d array of partial derivatives,
     - ``hessian(dictionary, direction)``, the m×d derivative of the gradient along an m×d direction,
     - ``at(dictionary)``, an object with `value`, `gradient` and ``hessian(direction)`` at one dictionary,
-      where these share their work (`RegularizerAt`). A problem keeps it as long as the dictionary stays the
-      same.
+      where these are computed together (`RegularizerAt`). A problem keeps it as long as the dictionary
+      stays the same.
 
     To leave them to autograd, write `value` with ``autograd.numpy`` in the place of ``numpy``.
     """

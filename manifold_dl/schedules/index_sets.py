@@ -175,7 +175,7 @@ class Overlapping:
 def _checked_usage(usage: Any, n_atoms: int) -> np.ndarray:
     if usage is None:
         raise ValueError(
-            "order='usage' needs to know the usage of each atom; pass usage, an array of length n_atoms."
+            "order='usage' needs the usage of each atom; pass usage, an array of length n_atoms."
         )
     usage = np.asarray(usage, dtype=float)
     if usage.shape != (n_atoms,):

@@ -103,7 +103,7 @@ def test_overlapping_windows_use_every_atom_equally_when_step_divides():
         (lambda: sweep(AllAtoms(), 0), ValueError, "n_atoms=0"),
         (lambda: sweep(RandomSubsets(size=4, count=1), 3), ValueError, "size=4 exceeds"),
         (lambda: sweep(Overlapping(size=4, step=2), 3), ValueError, "size=4 exceeds"),
-        (lambda: sweep(OneAtATime("usage"), 3), ValueError, "needs to know the usage"),
+        (lambda: sweep(OneAtATime("usage"), 3), ValueError, "needs the usage of each atom"),
         (lambda: sweep(OneAtATime("usage"), 3, usage=[1, 2]), ValueError, r"usage has shape \(2,\)"),
         (lambda: sweep(OneAtATime("usage"), 2, usage=[1, np.nan]), ValueError, "usage of atom 1 is NaN"),
     ],
