@@ -6,10 +6,10 @@ that names the part and is chained to the original. `learn_dictionary` adds the 
 so far.
 """
 
+import dis
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
@@ -71,14 +71,23 @@ class UndefinedValue(ComponentError, ArithmeticError):
     """A function of the dictionary has no value there: for a line search, a place to keep away from."""
 
 
-@contextmanager
-def naming(component: Any, role: str) -> Iterator[None]:
-    """Turn an exception raised inside the block into a `ComponentError` that names the component.
+class naming:
+    """Turn an exception raised inside a ``with`` block into a `ComponentError` that names the component.
 
     Refusals of this package are sentences for the user already, and pass as they are: a `ValueError`, a
     `TypeError` or an `OSError` raised by code of ours that no code of the user's called. So does a
     `ComponentError` of a part inside this one, and what a problem says to an optimizer by a `TypeError`: that
     another part lacks something, a Hessian for example.
+
+    It is no generator with `contextlib.contextmanager`: that would let a `StopIteration` pass, because it
+    takes a `RuntimeError` caused by one for the work of Python.
+
+    Parameters
+    ----------
+    component : object
+        The part that is called in the block.
+    role : str
+        What it is in the run: "coder", "callback", ...
 
     Examples
     --------
@@ -89,17 +98,24 @@ def naming(component: Any, role: str) -> Iterator[None]:
     manifold_dl.components.errors.ComponentError: The callback <built-in function print>
     (builtin_function_or_method) raised ZeroDivisionError: division by zero.
     """
-    try:
-        yield
-    except Exception as error:
-        raise_named(error, component, role)
+
+    def __init__(self, component: Any, role: str) -> None:
+        self.component, self.role = component, role
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, Exception):
+            raise_named(error, self.component, self.role)
 
 
 def raise_named(
     error: Exception, component: Any, role: str, kind: type[ComponentError] = ComponentError
 ) -> NoReturn:
     """Raise what `naming` raises, for an ``except`` clause where a context manager would take too long."""
-    if isinstance(error, ComponentError) or _is_refusal(error):
+    is_of_the_part = is_users(component) and not _is_raised_by_statement(error)
+    if isinstance(error, ComponentError) or (_is_refusal(error) and not is_of_the_part):
         raise error
     if role == "optimizer":
         if isinstance(error, TypeError) and raised_in(error, "manifold_dl") and not _is_miscall(error):
@@ -144,6 +160,19 @@ def _is_refusal(error: Exception) -> bool:
         return False
     # Memory may run out anywhere. Another library's complaint is no sentence of ours.
     return isinstance(error, MemoryError) or raised_in(error, "manifold_dl")
+
+
+def _is_raised_by_statement(error: Exception) -> bool:
+    """Whether a ``raise`` raised it, not a function written in C, such as `math.log`.
+
+    Such a function has no frame: an error of the user's appears to come from the line that called it.
+    """
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return False
+    return dis.opname[traceback.tb_frame.f_code.co_code[traceback.tb_lasti]] == "RAISE_VARARGS"
 
 
 def _is_miscall(error: Exception) -> bool:

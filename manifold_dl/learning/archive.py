@@ -113,21 +113,23 @@ def damage_named(path: str | os.PathLike[str]) -> Iterator[None]:
         raise ValueError(f"{path} is damaged: {error}.") from None
 
 
-def codes_to_arrays(codes: Any) -> dict[str, np.ndarray]:
+def codes_to_arrays(codes: Any, name: str = "codes") -> dict[str, np.ndarray]:
     """Sparse codes as four arrays."""
     codes = scipy.sparse.csc_array(codes)
     return {
-        "codes/data": codes.data,
-        "codes/indices": codes.indices,
-        "codes/indptr": codes.indptr,
-        "codes/shape": np.array(codes.shape, dtype=np.int64),
+        f"{name}/data": codes.data,
+        f"{name}/indices": codes.indices,
+        f"{name}/indptr": codes.indptr,
+        f"{name}/shape": np.array(codes.shape, dtype=np.int64),
     }
 
 
-def arrays_to_codes(arrays: Mapping[str, np.ndarray], n_atoms: int) -> scipy.sparse.csc_array:
+def arrays_to_codes(
+    arrays: Mapping[str, np.ndarray], n_atoms: int, name: str = "codes"
+) -> scipy.sparse.csc_array:
     """The codes that `codes_to_arrays` took apart; indices that lead nowhere are refused."""
     data, indices, indptr, shape = (
-        arrays[f"codes/{name}"] for name in ("data", "indices", "indptr", "shape")
+        arrays[f"{name}/{part}"] for part in ("data", "indices", "indptr", "shape")
     )
     if any(array.dtype.kind != "i" for array in (indices, indptr, shape)) or len(shape) != 2:
         raise ValueError("its codes have no proper indices")

@@ -44,6 +44,8 @@ class RunState:
         The smallest relative loss so far.
     best_dictionary : m×d array
         The dictionary of that loss, which an interrupted run returns.
+    best_codes : sparse d×n array or None
+        Its codes; None before the first iteration.
     columns : dict of str to array
         The history.
     memory : dict of str to float or None
@@ -60,6 +62,7 @@ class RunState:
     rng: np.random.Generator
     best_loss: float
     best_dictionary: np.ndarray
+    best_codes: Any = None
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     memory: dict[str, float | None] = field(default_factory=dict)
     fingerprint: int = 0
@@ -84,6 +87,9 @@ def save_checkpoint(state: RunState, path: str | os.PathLike[str]) -> None:
     path : path
     """
     arrays = {"dictionary": state.dictionary, "best": state.best_dictionary, **codes_to_arrays(state.codes)}
+    is_last_best = state.best_codes is state.codes  # then they are stored once
+    if not is_last_best:
+        arrays |= codes_to_arrays(state.best_codes, "best codes")
     arrays |= columns_to_arrays(state.columns)
     meta = {
         "iteration": state.iteration,
@@ -92,6 +98,7 @@ def save_checkpoint(state: RunState, path: str | os.PathLike[str]) -> None:
         "memory": state.memory,
         "fingerprint": state.fingerprint,
         "best_loss": state.best_loss,
+        "is_last_best": is_last_best,
         "rng": _plain(state.rng.bit_generator.state),
     }
     if meta["rng"]["bit_generator"] not in GENERATORS:
@@ -122,15 +129,19 @@ def load_checkpoint(path: str | os.PathLike[str], signals: np.ndarray, n_atoms: 
         D, best = as_dictionary(arrays["dictionary"]), as_dictionary(arrays["best"])
         if best.shape != D.shape:
             raise ValueError(f"its dictionaries have shapes {D.shape} and {best.shape}")
+        codes = best_codes = arrays_to_codes(arrays, D.shape[1])
+        if not meta["is_last_best"]:
+            best_codes = arrays_to_codes(arrays, D.shape[1], "best codes")
         state = RunState(
             iteration=int(meta["iteration"]),
             dictionary=D,
-            codes=arrays_to_codes(arrays, D.shape[1]),
+            codes=codes,
             stagnation=int(meta["stagnation"]),
             seconds=float(meta["seconds"]),
             rng=_generator(meta["rng"]),
             best_loss=float(meta["best_loss"]),
             best_dictionary=best,
+            best_codes=best_codes,
             columns=arrays_to_columns(arrays),
             memory={str(k): None if v is None else float(v) for k, v in meta["memory"].items()},
             fingerprint=meta["fingerprint"],

@@ -15,6 +15,7 @@ import numpy as np
 from manifold_dl._validation import as_matrix, require_count
 from manifold_dl.coders import SparseCoder
 from manifold_dl.components import by_name
+from manifold_dl.components.errors import naming
 from manifold_dl.components.settings import run_settings
 from manifold_dl.engines.units import unit_exponent
 from manifold_dl.learning.loop import LearningRun, Settings
@@ -108,6 +109,8 @@ def learn_dictionary(
     if restarts > 1 and resume is not None:
         raise ValueError(f"restarts={restarts}: a checkpoint holds one run; resume it with restarts=1.")
     generator = np.random.default_rng(rng)
+    with naming(init, "initial dictionary"):
+        recorded_init = init if isinstance(init, str) else np.asarray(init)
     record = run_settings(
         generator,
         rng,
@@ -115,7 +118,7 @@ def learn_dictionary(
         coder=coder,
         update=update,
         max_iter=max_iter,
-        init=init if isinstance(init, str) else np.asarray(init),
+        init=recorded_init,
         tol=tol,
         replace=replace,
         restarts=restarts,

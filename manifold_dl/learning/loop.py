@@ -91,7 +91,7 @@ class LearningRun:
             self.state = load_checkpoint(resume, signals, n_atoms)
         self.rng, self.seconds = self.state.rng, self.state.seconds
         self.dictionary, self.codes = self.state.dictionary, self.state.codes
-        self.best = Best(self.state.best_loss, self.state.best_dictionary, None)
+        self.best = Best(self.state.best_loss, self.state.best_dictionary, self.state.best_codes)
         self.iteration: int | None = None  # the one at work
         self.initial_codes: Any = None  # the coder's codes for the start
 
@@ -205,8 +205,7 @@ class LearningRun:
             self.stagnation.count,
             self.seconds,
             self.rng,
-            self.best.loss,
-            self.best.dictionary,
+            *self.best,
         )
 
     def _snapshot(self, state: RunState) -> RunState:

@@ -1,8 +1,9 @@
-"""Why an optimizer fails or does not move: a check of the user's components that it calls.
+"""Why an optimizer fails, does not move or leaves the manifold: a check of the user's components.
 
 A manifold or a line searcher that returns NaN raises nothing: optimizers reject costs that are not finite, so
 that the atoms do not move. `running.py` calls `require_sound_components` if a run ended at its start, or at a
-point that is not finite. Components of Pymanopt and of this package are not checked.
+point that is not finite; `returned.py` calls `component_off_manifold`. Components of Pymanopt and of this
+package are not checked.
 """
 
 from copy import deepcopy
@@ -12,7 +13,6 @@ import numpy as np
 from pymanopt.manifolds.manifold import RetrAsExpMixin
 
 from manifold_dl.components.errors import ComponentError, is_users, naming
-from manifold_dl.optimizers.returned import described
 
 # Short against the curvature of any manifold of unit atoms, and far above rounding.
 _STEP = 1e-3
@@ -42,6 +42,61 @@ def require_sound_components(problem: Any, searcher: Any, start: np.ndarray) -> 
             _require_hessian(problem, start, gradient)
     if searcher is not None and is_users(searcher) and 0 < length < np.inf:
         _require_search(searcher, problem, start, gradient, length)
+
+
+def component_off_manifold(
+    optimizer: Any, searcher: Any, problem: Any, start: np.ndarray
+) -> tuple[Any, str, str]:
+    """Find the component by which an optimizer left the manifold.
+
+    The user's manifold and line searcher are tried from the start. If neither leaves the manifold there, the
+    first of the user's components is returned.
+
+    Parameters
+    ----------
+    optimizer, searcher : object
+        The optimizer, and its line searcher or None.
+    problem : pymanopt.Problem
+        With the attribute `feasible`, a `FeasibleSet`.
+    start : ndarray
+        The point where the optimizer started.
+
+    Returns
+    -------
+    component, role, remedy
+        The component, its role, and what it should do instead.
+    """
+    move = "it has to move by the manifold's retraction or exp"
+    candidates = {
+        "optimizer": (optimizer, "optimizer", move),
+        "line searcher": (searcher, "line searcher", move),
+        "manifold": (problem.manifold, "manifold", "see its methods retraction and exp"),
+    }
+    users = [role for role, (one, *_) in candidates.items() if one is not None and is_users(one)]
+    gradient = np.asarray(problem.riemannian_gradient(start))
+    length = float(problem.manifold.norm(start, gradient))
+    if 0 < length < np.inf:
+        if "manifold" in users and _moves_off(problem, start, gradient * (-_STEP / length)):
+            return candidates["manifold"]
+        if "line searcher" in users:
+            _, point = _search_from(searcher, problem, start, gradient, length)
+            if not problem.feasible.contains(np.asarray(point, start.dtype)):
+                return candidates["line searcher"]
+    return candidates[users[0] if users else "optimizer"]
+
+
+def _moves_off(problem: Any, start: np.ndarray, step: np.ndarray) -> bool:
+    """Whether a short step by one of the manifold's own methods leads off it."""
+    for name in ("retraction", "exp"):
+        if name == "exp" and isinstance(problem.manifold, RetrAsExpMixin):
+            continue  # it is the retraction, with a warning
+        try:
+            point = getattr(problem.manifold, name)(start, step)
+        except NotImplementedError:  # a method that this manifold does not have
+            continue
+        if not problem.feasible.contains(np.asarray(point, start.dtype)):
+            return True
+    return False
 
 
 def _require_moves(manifold: Any, start: np.ndarray, gradient: np.ndarray, length: float) -> None:
@@ -84,14 +139,7 @@ def _require_hessian(problem: Any, start: np.ndarray, gradient: np.ndarray) -> N
 def _require_search(
     searcher: Any, problem: Any, start: np.ndarray, gradient: np.ndarray, length: float
 ) -> None:
-    with naming(searcher, "line searcher"):
-        answer = deepcopy(searcher).search(
-            problem.cost, problem.manifold, start, -gradient, problem.cost(start), -(length**2)
-        )
-    if not (isinstance(answer, tuple | list) and len(answer) == 2):
-        fault = f"returned {described(answer)}, where a pair (step size, new point) is expected"
-        raise ComponentError(searcher, "line searcher", fault)
-    step, point = answer
+    step, point = _search_from(searcher, problem, start, gradient, length)
     if not np.isscalar(step) or not np.isfinite(step):
         found = str(step) if np.isscalar(step) else described(step)
         fault = f"returned {found} as the length of its step, where a pair (step size, new point) is expected"
@@ -100,3 +148,24 @@ def _require_search(
     if point.shape != start.shape or not np.isfinite(point).all():
         fault = f"returned a point of shape {point.shape}" if point.shape != start.shape else "returned NaN"
         raise ComponentError(searcher, "line searcher", f"{fault}, where a point of the manifold is expected")
+
+
+def _search_from(
+    searcher: Any, problem: Any, start: np.ndarray, gradient: np.ndarray, length: float
+) -> tuple[Any, Any]:
+    """The pair that the user's line searcher returns for steepest descent from the start."""
+    with naming(searcher, "line searcher"):
+        answer = deepcopy(searcher).search(
+            problem.cost, problem.manifold, start, -gradient, problem.cost(start), -(length**2)
+        )
+    if not (isinstance(answer, tuple | list) and len(answer) == 2):
+        fault = f"returned {described(answer)}, where a pair (step size, new point) is expected"
+        raise ComponentError(searcher, "line searcher", fault)
+    return answer[0], answer[1]
+
+
+def described(value: Any) -> str:
+    """Describe a returned value in a few words."""
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    return "None" if value is None else f"a {type(value).__name__}"

@@ -5,9 +5,12 @@ from typing import Any
 import numpy as np
 
 from manifold_dl.components.errors import ComponentError
+from manifold_dl.optimizers.faults import component_off_manifold, described
 
 
-def returned_point(optimizer: Any, result: Any, problem: Any, start: np.ndarray) -> np.ndarray:
+def returned_point(
+    optimizer: Any, result: Any, problem: Any, start: np.ndarray, searcher: Any = None
+) -> np.ndarray:
     """Return the point that an optimizer ended at, in the dtype of its start.
 
     It may contain NaN, as that of Pymanopt's own optimizers may where a cost overflows: the update rule
@@ -23,6 +26,8 @@ def returned_point(optimizer: Any, result: Any, problem: Any, start: np.ndarray)
         The problem it was run on.
     start : ndarray
         The initial point.
+    searcher : object, optional
+        The line searcher, if the optimizer has one.
 
     Returns
     -------
@@ -32,7 +37,8 @@ def returned_point(optimizer: Any, result: Any, problem: Any, start: np.ndarray)
     Raises
     ------
     ComponentError
-        If there is no point, or not one of the problem's manifold.
+        If there is no point, or not one of the problem's manifold. It names the user's manifold or line
+        searcher if that was what left the manifold.
     """
     if not hasattr(result, "point"):
         raise ComponentError(
@@ -55,20 +61,11 @@ def returned_point(optimizer: Any, result: Any, problem: Any, start: np.ndarray)
         return point
     settled = feasible.settled(point)
     if settled is None:
-        raise ComponentError(
-            optimizer,
-            "optimizer",
-            f"returned a point that is not on {problem.manifold}, its norms being "
-            f"{_range(np.linalg.norm(point, axis=0))}; it has to move by the manifold's retraction or exp",
-        )
+        component, role, remedy = component_off_manifold(optimizer, searcher, problem, start)
+        norms = _range(np.linalg.norm(point, axis=0))
+        fault = f"led to a point that is not on {problem.manifold}, its norms being {norms}; {remedy}"
+        raise ComponentError(component, role, fault)
     return settled
-
-
-def described(value: Any) -> str:
-    """Describe a returned value in a few words."""
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape} and dtype {value.dtype}"
-    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def _range(norms: np.ndarray) -> str:

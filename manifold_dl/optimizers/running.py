@@ -145,7 +145,7 @@ class OptimizerRun:
                 if not isinstance(error, ComponentError):  # another component may be the cause
                     self._require_sound_components(problem, start)
                 raise
-            point = returned_point(self.optimizer, result, problem, start)
+            point = returned_point(self.optimizer, result, problem, start, self._searcher)
             self._require_sound_components(problem, start, point)
         return point
 

@@ -76,8 +76,11 @@ def _subsets(schedule: Any, n_atoms: int, rng: RandomLike, usage: Any) -> Iterab
     if hasattr(schedule, "subsets"):
         takes_usage = "usage" in inspect.signature(schedule.subsets).parameters
         subsets = schedule.subsets(n_atoms, rng, **({"usage": usage} if takes_usage else {}))
-        if subsets is None:
-            raise TypeError("its method subsets returned None; it must yield or return index arrays.")
+        if not isinstance(subsets, Iterable):
+            raise TypeError(
+                f"its method subsets returned {subsets!r}; it must yield or return index arrays, and that is "
+                "not iterable."
+            )
         return subsets
     try:
         iterator = iter(schedule)

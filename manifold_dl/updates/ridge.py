@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import numpy as np
+
 from manifold_dl._validation import as_ridge
 from manifold_dl.components.errors import ComponentError, naming
 
@@ -165,7 +167,17 @@ def bound(mu: Ridge, max_iter: int | None) -> Ridge:
     if max_iter is None or not hasattr(mu, "bind"):
         return mu
     with naming(mu, "schedule of mu"):
-        return mu.bind(max_iter)
+        values = mu.bind(max_iter)
+    values = values.tolist() if isinstance(values, np.ndarray) else values
+    try:
+        check_ridge(values)
+    except (TypeError, ValueError) as error:
+        fault = (
+            f"returned {values!r} from its method bind, where a ridge, a sequence of them or a function of "
+            f"the iteration is expected ({str(error).rstrip('.')})"
+        )
+        raise ComponentError(mu, "schedule of mu", fault) from error
+    return values
 
 
 def _as_sequence(mu: Ridge) -> Sequence[float]:

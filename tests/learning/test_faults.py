@@ -1,5 +1,10 @@
 """A user's part that raises an exception is named, and what was learned until then is kept."""
 
+import functools
+import math
+import operator
+
+import faulty_parts
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -95,6 +100,37 @@ def test_an_exception_in_the_first_iteration_leaves_the_start(kind, tmp_path):
     else:
         expected = CODER.encode(Y, error.partial.dictionary).toarray()
         np.testing.assert_array_equal(error.partial.codes.toarray(), expected)
+
+
+@pytest.mark.parametrize("kind", RAISING)
+def test_stop_iteration_names_the_component(kind, monkeypatch):
+    monkeypatch.setattr(faulty_parts, "Broken", StopIteration)
+    options, part = RAISING[kind]
+    error, _ = run_with_fault(**options)
+    assert isinstance(error, ComponentError) and isinstance(error.__cause__, StopIteration), repr(error)
+    assert part.__name__ in str(error) and error.iteration == LAST
+
+
+class Compiled:
+    """A coder whose method is a function written in C, which has no frame in a traceback."""
+
+    encode = staticmethod(int)
+
+
+@pytest.mark.parametrize(
+    ("options", "role"),
+    [
+        (with_parts(mu=math.log), "schedule of mu"),  # of 0, in the first iteration
+        (with_parts(mu=functools.partial(math.log, 0)), "schedule of mu"),
+        ({"coder": Compiled()}, "coder"),
+        ({"callbacks": [operator.index]}, "callback"),
+        ({"replace": operator.lt, "max_iter": 20}, "replacement policy"),
+    ],
+)
+def test_error_raised_by_a_function_in_c_names_the_component(options, role):
+    with pytest.raises(ComponentError) as caught:
+        run(**options)
+    assert caught.value.role == role and isinstance(caught.value.__cause__, ValueError | TypeError)
 
 
 def test_a_result_without_iterations_plots_nothing():

@@ -59,6 +59,33 @@ def test_a_callback_that_fails_when_a_run_is_resumed(tmp_path):
     np.testing.assert_array_equal(error.partial.history.loss, expected.history.loss)
 
 
+@pytest.mark.parametrize("last_is_best", [True, False])
+def test_coder_failing_in_a_resumed_run_leaves_the_best_codes(last_is_best, tmp_path):
+    path, steps = tmp_path / "run.npz", []
+
+    class Worse:
+        """K-SVD, except in the last iteration, which returns the dictionary of the start."""
+
+        def __call__(self, signals, dictionary, codes, iteration=0):
+            if iteration == 2 and not last_is_best:
+                D = mdl.learning.initialization.initial_dictionary(signals, 12, "dct", rng=0)
+                return D, CODER.encode(signals, D)
+            return mdl.KSVD()(signals, dictionary, codes)
+
+    def stop(step):
+        steps.append(step)
+        return step.iteration == 2
+
+    run(update=Worse(), callbacks=[mdl.Checkpoint(path), stop])
+    best = min(steps, key=lambda step: step.loss)
+    assert (best is steps[-1]) == last_is_best
+    error, _ = run_with_fault(0, coder=Coder(), update=Worse(), resume=path)
+    assert isinstance(error, ComponentError) and error.role == "coder" and error.iteration == 3
+    np.testing.assert_array_equal(error.partial.dictionary, best.dictionary)
+    np.testing.assert_array_equal(error.partial.codes.toarray(), best.codes.toarray())
+    assert error.partial.explained == pytest.approx(1 - best.relative_loss, abs=1e-12)  # order of sums
+
+
 def test_first_error_is_raised_and_later_ones_become_notes():
     ending = Watcher("end")
     error, _ = run_with_fault(callbacks=[ending], coder=Coder())
@@ -152,6 +179,17 @@ def test_validation_error_before_a_run_has_no_partial_result():
     with pytest.raises(ValueError, match="init has 3 atoms") as caught:
         run(init=np.eye(8)[:, :3])
     assert not hasattr(caught.value, "partial")
+
+
+class Unreadable:
+    def __array__(self, dtype=None, copy=None):
+        raise ValueError("the disk is full.")
+
+
+@pytest.mark.parametrize("init", [Unreadable(), [[1.0, 2.0], [3.0]]], ids=["object", "ragged list"])
+def test_unreadable_initial_dictionary_is_named(init):
+    with pytest.raises(ComponentError, match=r"The initial dictionary .* raised ValueError"):
+        run(init=init)
 
 
 def test_interrupt_is_not_reported_as_a_component_error():

@@ -23,12 +23,29 @@ from faulty_parts import (
     run_with_fault,
     with_parts,
 )
-from pymanopt.optimizers import ConjugateGradient, TrustRegions
+from pymanopt.optimizers import ConjugateGradient, SteepestDescent, TrustRegions
 from pymanopt.optimizers.line_search import BackTrackingLineSearcher
 
 import manifold_dl as mdl
 from manifold_dl.components.errors import ComponentError
 from manifold_dl.manifolds import Spheres
+
+
+class Inflating(Spheres):
+    """Atoms grow with every step; `closest` and `exp` are right."""
+
+    def retraction(self, point, tangent_vector):
+        moved = super().retraction(point, tangent_vector)
+        return 1.1 * moved if Switch.on and np.any(tangent_vector) else moved
+
+
+class Inflated(SteepestDescent):
+    def run(self, problem, *, initial_point=None, **options):
+        result = super().run(problem, initial_point=initial_point, **options)
+        if Switch.on:
+            result.point = 1.1 * result.point
+        return result
+
 
 nan = np.nan
 CODES = CODER.encode(Y, mdl.learning.initialization.initial_dictionary(Y, 12, "dct", rng=0))
@@ -71,6 +88,26 @@ WRONG = {
         with_parts(optimizer=descent(Searcher(lambda x: x))),
         "line searcher",
         "where a pair .* is expected",
+    ),
+    "searched point off the manifold": (
+        with_parts(optimizer=descent(Searcher(lambda x: (1.0, 1.1 * x)))),
+        "line searcher",
+        "not on .* its norms being 1.[12].*; it has to move by the manifold's retraction",
+    ),
+    "searched point of CG off the manifold": (
+        with_parts(optimizer=descent(Searcher(lambda x: (1.0, 1.1 * x)), ConjugateGradient)),
+        "line searcher",
+        "a point that is not on",
+    ),
+    "retraction off the manifold": (
+        with_parts(manifold=Inflating, optimizer=descent(BackTrackingLineSearcher())),
+        "manifold",
+        "a point that is not on .*; see its methods retraction and exp",
+    ),
+    "optimizer off the manifold": (
+        with_parts(optimizer=descent(cls=Inflated)),
+        "optimizer",
+        "a point that is not on",
     ),
     "penalty of NaN": (with_parts(regularizers=[Value(nan)]), "regularizer", "returned NaN where an update"),
     "penalty of inf": (
@@ -192,17 +229,6 @@ def test_dense_codes_are_accepted_and_give_the_same_run():
     dense, sparse = run(coder=Dense()), run()
     np.testing.assert_array_equal(dense.dictionary, sparse.dictionary)
     assert dense.codes.format == "csc" and "atoms per signal" in str(dense)
-
-
-@pytest.mark.parametrize("wrong", [nan, -1.0, np.inf, "0.1", None, [0.1]], ids=repr)
-def test_invalid_ridge_names_the_schedule_function(wrong):
-    def strange(iteration):
-        return wrong if Switch.on else 0.1
-
-    error, steps = run_with_fault(**with_parts(mu=strange))
-    assert isinstance(error, ComponentError) and error.role == "schedule of mu"
-    assert "strange" in str(error) and f"returned {wrong!r}, and the ridge is one finite number" in str(error)
-    assert error.iteration == LAST and error.partial.n_iter == len(steps)
 
 
 def test_atoms_of_any_norm_become_unit_atoms_and_the_codes_take_over_their_norms():
