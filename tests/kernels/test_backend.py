@@ -68,7 +68,7 @@ def test_numba_is_imported_by_one_module_of_the_kernels():
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """A folder with machine code of two kernels, a file of somebody else's, and a text for the sources."""
+    """A folder with machine code of two kernels, another file, and a text for the sources."""
     for name in ("codes._fit-1.nbi", "codes._fit-1.1.nbc", "notes.txt"):
         (tmp_path / name).touch()
     monkeypatch.setattr(backend, "_stamp", lambda: "codes.py 1 2")

@@ -99,7 +99,7 @@ def test_a_point_that_drifted_by_rounding_is_brought_back():
         (Columns(pymanopt_manifolds.PoincareBall), lambda a: a / 10, lambda a: a),
     ],
 )
-def test_manifolds_without_a_way_to_the_nearest_point_ask_for_it(factory, member, other):
+def test_manifolds_without_a_map_to_the_nearest_point_require_a_start_on_them(factory, member, other):
     """A zero step leaves the array where it was, which is off the manifold."""
     array = np.random.default_rng(2).standard_normal((4, 4))
     feasible = feasible_set(factory, 4, 4)
@@ -332,7 +332,7 @@ def test_sets_of_a_compiled_sweep_are_counted():
     assert (counts.sets, counts.improved) == (D_, 0)
 
 
-def test_populations_find_a_way_down_from_a_good_start():
+def test_population_methods_lower_the_cost_of_a_good_start():
     """All neighbours at a fixed distance are worse there: the start used to be handed back."""
     Y = mdl.datasets.synthetic(8, 12, 100, sparsity=3, rng=0).signals
     D = Spheres(8, 12).closest(Y[:, :12])
@@ -482,7 +482,7 @@ def test_norms_that_a_manifold_leaves_free_are_those_of_the_given_start():
     Y = mdl.datasets.synthetic(M, 8, 60, sparsity=2, rng=0).signals
     start = np.abs(
         3 * np.random.default_rng(0).standard_normal((M, 8))
-    )  # on Positive, which knows no way there
+    )  # Positive has no map to the nearest point
     result = learn_dictionary(
         Y, 8, coder=OMP(sparsity=2), update=SimCO(manifold=Positive), init=start, max_iter=3
     )

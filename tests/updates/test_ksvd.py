@@ -72,7 +72,7 @@ class TestCompiledSweep:
 
     def test_sets_of_several_used_atoms_are_refused(self):
         Y, D, X = ragged_data(0)
-        self.check(KSVD(schedule=[[3], [0, 5], [4]]), Y, D, X)  # nobody uses 0 and 5
+        self.check(KSVD(schedule=[[3], [0, 5], [4]]), Y, D, X)  # no signal uses 0 and 5
         with pytest.raises(ValueError, match=r"use a schedule like OneAtATime\(\)"):
             KSVD(schedule=[[3], [1, 2], [4]])(Y, D, X)
 

@@ -226,7 +226,7 @@ class TestPrinting:
         Y, D, X = problem_data(n=30)
         SimCO(optimizer, schedule=Blocks(6))(Y, D, X)
         assert capsys.readouterr().out == ""
-        assert optimizer._verbosity == 2  # what its owner asked for
+        assert optimizer._verbosity == 2  # as it was given
 
     def test_an_error_leaves_the_verbosity_as_it_was(self, capsys):
         class Broken(SteepestDescent):

@@ -58,7 +58,7 @@ def projectors(D):
 
 
 class OddAtoms:
-    """A schedule of somebody else's."""
+    """A schedule as a user would write it."""
 
     def subsets(self, n_atoms, rng=None):
         yield np.arange(1, n_atoms, 2)
@@ -96,7 +96,7 @@ def check_update(update, Y, D, X, *, mu=0.0, regularizers=(), rng=0):
 
 
 def ragged_data(seed, m=M, d=D_, n=N, dtype=float):
-    """Supports of none to four atoms, two atoms that nobody uses, and signals that occur twice."""
+    """Supports of none to four atoms, two atoms that no signal uses, and signals that occur twice."""
     rng = np.random.default_rng(seed)
     X = np.zeros((d, n))
     for j, size in enumerate(rng.integers(0, 5, n)):
