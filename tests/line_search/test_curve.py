@@ -15,7 +15,7 @@ from manifold_dl.line_search import trace
 
 
 class Counting:
-    """f(x) = ‖x − target‖² on the plane, with a restriction that may be wrong; keeps the points where it was evaluated."""
+    """f(x) = ‖x − target‖² on the plane, with a restriction that may be wrong; records its evaluations."""
 
     def __init__(self, restriction=True, error=0.0):
         self.target, self.points, self.error = np.array([3.0, 4.0]), [], error
