@@ -28,7 +28,7 @@ from manifold_dl.diagnostics import (
 REFERENCE = manifolds.Spheres(16, 12).random_point(3)
 
 
-SHIPPED = {
+COMPONENTS = {
     "coders": {
         "AnnealedLasso": mdl.AnnealedLasso(sparsity=3, alpha=lambda iteration: 0.1),
         "BasisPursuit": mdl.BasisPursuit(),
@@ -116,18 +116,18 @@ CHECKS = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind, components in SHIPPED.items() for name in components]
+    ("kind", "name"), [(kind, name) for kind, components in COMPONENTS.items() for name in components]
 )
 def test_every_component_of_the_package_passes_the_check_of_its_kind(kind, name):
-    report = CHECKS[kind](SHIPPED[kind][name])
+    report = CHECKS[kind](COMPONENTS[kind][name])
     assert report
     assert len(report.passed) >= 3
 
 
-@pytest.mark.parametrize("kind", SHIPPED)
+@pytest.mark.parametrize("kind", COMPONENTS)
 def test_every_registered_component_of_the_package_is_checked(kind):
     ours = {name for name, part in plugins.load(kind).items() if part.__module__.startswith("manifold_dl")}
-    assert ours <= set(SHIPPED[kind])
+    assert ours <= set(COMPONENTS[kind])
 
 
 @pytest.mark.parametrize("update", [mdl.KSVD(), mdl.MOD(), mdl.SimCO()], ids=repr)
@@ -135,7 +135,7 @@ def test_updates_pass_in_single_precision(update):
     assert check_update(update, dtype=np.float32)
 
 
-@pytest.mark.parametrize("name", SHIPPED["manifolds"])
+@pytest.mark.parametrize("name", COMPONENTS["manifolds"])
 def test_check_manifold_has_no_remarks_on_the_manifolds_of_the_package(name):
     # Columns has Pymanopt's own Sphere in every column, and its log.
-    assert name == "Columns" or not check_manifold(SHIPPED["manifolds"][name]).remarks
+    assert name == "Columns" or not check_manifold(COMPONENTS["manifolds"][name]).remarks

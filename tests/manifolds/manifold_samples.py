@@ -60,5 +60,5 @@ EVERY_MANIFOLD = [
 
 
 def reach(point):
-    """How long a tangent vector may be for log to find it: for non-negative atoms, half way to a wall."""
+    """How long a tangent vector may be for log to invert exp: for non-negative atoms, half way to zero."""
     return 0.5 * np.sqrt(point / point.sum(axis=0)).min() if (point >= 0).all() else 0.5

@@ -57,7 +57,7 @@ def test_table_in_the_documentation_is_up_to_date():
 
 @pytest.mark.parametrize("manifold", [name for name in MANIFOLDS if name != "Euclidean"])
 def test_first_and_second_order_methods_find_the_true_dictionary(manifold):
-    """The signals have an exact dictionary near the start: zero is the minimum, and all arrive there."""
+    """The signals have an exact dictionary near the start: zero is the minimum, and all methods reach it."""
     tiny = manifold_table.tiny_problem(manifold, seed=1)
     scale = np.sum(tiny.signals**2)
     for optimizer in (

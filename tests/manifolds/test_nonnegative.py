@@ -22,11 +22,11 @@ def test_geodesics_touch_zero_entries_smoothly():
     """The entry falls to zero and comes back: no negative entry, and no kink in d."""
     manifold = NonNegative(2, 1)
     D = manifold.square(np.array([[np.cos(0.3)], [np.sin(0.3)]]))
-    down = np.array([[np.sin(0.3)], [-np.cos(0.3)]])  # the root turns by t, and meets the wall at t = 0.3
+    down = np.array([[np.sin(0.3)], [-np.cos(0.3)]])  # the root turns by t, and the entry is zero at t = 0.3
     path = np.array([manifold.exp(D, t * down)[:, 0] for t in np.linspace(0, 0.6, 601)])
     assert path.min() >= 0
     assert path[300, 1] == pytest.approx(0, abs=1e-15)
-    np.testing.assert_allclose(path[-1], D[:, 0], atol=1e-12)  # as far behind the wall as it was before
+    np.testing.assert_allclose(path[-1], D[:, 0], atol=1e-12)  # as far past zero as it was before
     # Second differences of a smooth curve at steps of 1e-3 are 1e-6 times its acceleration, here below 10.
     assert np.abs(np.diff(path, 2, axis=0)).max() < 1e-5
 

@@ -38,10 +38,10 @@ def test_exp_and_log_are_inverse(manifold, rng):
     np.testing.assert_allclose(manifold.log(point, manifold.exp(point, vector)), vector, atol=ROUNDING)
 
     other = manifold.random_point(rng)
-    arrived = manifold.exp(point, manifold.log(point, other))
+    end = manifold.exp(point, manifold.log(point, other))
     if isinstance(manifold, Lines):
-        arrived = up_to_signs(arrived, other)
-    np.testing.assert_allclose(arrived, other, atol=ROUNDING)
+        end = up_to_signs(end, other)
+    np.testing.assert_allclose(end, other, atol=ROUNDING)
 
 
 def test_log_is_tangent_and_as_long_as_the_distance(manifold, rng):
@@ -143,7 +143,7 @@ def test_pair_mean_is_half_way(manifold, rng):
 
 
 def quartic(rng, m, k):
-    """A function that does not mind signs, Σ (aᵢᵀd)⁴ over all atoms d, with its Euclidean derivatives."""
+    """A function that ignores signs, Σ (aᵢᵀd)⁴ over all atoms d, with its Euclidean derivatives."""
     A = rng.standard_normal((m + 1, m)) / np.sqrt(m)
     value = lambda D: np.sum((A @ D) ** 4)
     gradient = lambda D: 4 * A.T @ (A @ D) ** 3

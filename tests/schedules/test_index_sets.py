@@ -82,7 +82,7 @@ def test_order_by_usage_starts_with_the_most_used_and_breaks_ties_by_index():
 
 
 def test_order_by_usage_of_unsigned_integers_is_decreasing():
-    # −usage wraps around for unsigned integers, which is how counts often arrive.
+    # −usage wraps around for unsigned integers, a frequent type of counts.
     order = np.concatenate(sweep(OneAtATime("usage"), 3, usage=np.array([0, 2, 1], dtype=np.uint8)))
     np.testing.assert_array_equal(order, [1, 2, 0])
 
