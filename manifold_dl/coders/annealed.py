@@ -1,4 +1,7 @@
-"""A coder that changes in the course of learning: ℓ₁ codes first, greedy ones at last."""
+"""A coder that changes in the course of learning: ℓ₁ codes first, greedy ones at last.
+
+`presets.recover` uses it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,8 +19,8 @@ from manifold_dl.components.errors import naming
 class AnnealedLasso:
     """The S largest entries of an ℓ₁ code whose penalty follows a schedule; OMP where it is zero.
 
-    From a bad dictionary the ℓ₁ code finds better supports than a greedy one; with a good dictionary OMP
-    has the smaller error. The learning loop tells the coder its outer iteration.
+    With a poor dictionary the ℓ₁ code finds better supports than a greedy one; with a good dictionary OMP
+    has the smaller error. The learning loop passes its outer iteration.
 
     Parameters
     ----------

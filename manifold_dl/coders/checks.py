@@ -21,7 +21,7 @@ def require_sparsity(sparsity: Any, m: int | None = None, d: int | None = None) 
         raise TypeError(f"sparsity={sparsity!r}: the number of atoms per signal is a whole number.")
     sparsity = int(sparsity)
     if sparsity < 1:
-        raise ValueError(f"sparsity={sparsity}: a code needs room for at least one atom.")
+        raise ValueError(f"sparsity={sparsity}: a code needs at least one atom.")
     if m is not None and sparsity > m:
         raise ValueError(
             f"sparsity={sparsity} exceeds the signal dimension m={m}; more atoms are always dependent."

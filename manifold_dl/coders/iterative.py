@@ -62,7 +62,7 @@ class MatchingPursuit(TolerancePursuit):
 
 @dataclass(frozen=True)
 class GradientPursuit(FixedSparsityPursuit):
-    """Gradient pursuit: let the atom most correlated in, then make one gradient step on the support.
+    """Gradient pursuit: add the atom most correlated, then make one gradient step on the support.
 
     The step goes to the minimum along the gradient. It costs no more than a matching pursuit on the Gram
     matrix of the support, and the codes come close to those of OMP.

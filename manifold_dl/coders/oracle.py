@@ -1,4 +1,7 @@
-"""Codes on a support that is given: the oracle of Section VI-B, which knows which atoms made each signal."""
+"""Codes on a given support: the oracle coder of Section VI-B, to which the true support is known.
+
+`FOCUSS` uses `least_squares_codes` for its last codes.
+"""
 
 from dataclasses import dataclass
 from typing import Any

@@ -19,7 +19,7 @@ from manifold_dl.diagnostics import check_coder
 from manifold_dl.kernels import coding
 from manifold_dl.kernels.coding import reference
 
-# The oracle's support belongs to the 24 atoms and 40 signals check_coder uses.
+# The fixed support belongs to the 24 atoms and 40 signals check_coder uses.
 SUPPORT = np.argsort(np.random.default_rng(0).random((40, 24)), axis=1)[:, :3]
 
 CODERS = [
@@ -60,7 +60,7 @@ def test_every_coder_satisfies_the_contract_with_the_reference_kernels(coder, mo
     ("make", "sentence"),
     [
         (lambda: OMP(), "needs a reason to stop"),
-        (lambda: OMP(sparsity=0), "room for at least one atom"),
+        (lambda: OMP(sparsity=0), "needs at least one atom"),
         (lambda: OMP(tol=-1.0), "must be finite and not negative"),
         (lambda: ForwardSelection(tol=np.nan), "must be finite and not negative"),
         (lambda: Lasso(alpha=0.0), "its limit 0 is BasisPursuit"),

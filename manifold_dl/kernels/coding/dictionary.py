@@ -1,7 +1,7 @@
 """The dictionary as the compiled coding kernels read it, and its products with the signals.
 
 A dictionary is prepared once for all blocks of signals (`prepare`). The products a = Dᵀy of a signal with all
-atoms stand in a row whose length is padded with zeros; they are formed for a few signals at a time.
+atoms form a row whose length is padded with zeros; they are formed for a few signals at a time.
 """
 
 from typing import NamedTuple

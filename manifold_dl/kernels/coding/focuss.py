@@ -74,7 +74,7 @@ def _reweight(atoms: np.ndarray, y: np.ndarray, settings: FocussSettings, code: 
         for l in range(k):
             _multiple(weights[l], atoms[support[l]], weighted[l])
         if _solve_system(y, k, settings.ridge, work) == RANK_DEFICIENT:
-            break  # the ridge is lost in rounding: the last codes stand
+            break  # the ridge is lost in rounding: the last codes are kept
         largest, change = 0.0, 0.0
         for l in range(k):
             fresh = weights[l] * product(weighted[l], z)

@@ -2,7 +2,7 @@
 
 With the active atoms A and their signs s known, the solution is a linear system: G_AA x_A = a_A − λs, where
 a = Dᵀy. The method solves it, moves there until the first coefficient would change sign, drops that atom,
-and repeats; then it lets in the atom that violates |⟨d, r⟩| ≤ λ most. Every move lowers the objective, so it
+and repeats; then it adds the atom that violates |⟨d, r⟩| ≤ λ most. Every move lowers the objective, so it
 ends, and it ends at the solution rather than near it. From the codes of an earlier dictionary it usually
 ends after a few moves. This is the feature-sign search of Lee, Battle, Raina and Ng (2007), one atom at a
 time, as Lawson and Hanson solve non-negative least squares.
@@ -72,7 +72,7 @@ class Workspace(NamedTuple):
     quarter: np.ndarray  # for `argmax_abs`
     sixteenth: np.ndarray
     h: np.ndarray  # padded: the products of all atoms with the residual
-    goal: np.ndarray  # the solution for the signs at hand
+    goal: np.ndarray  # the solution for the current signs
 
 
 def lasso(
@@ -172,7 +172,7 @@ def _descend(
             is_last = support[out] == entered
             k = _remove(gram, factor, active, k, out, limits.eps)
             if is_last:
-                break  # the atom let in moved the wrong way: what it could gain is only rounding
+                break  # the atom that entered moved the wrong way: what it could gain is only rounding
         residual_correlations(gram, a, support, x, k, h)
         entered = argmax_abs(h, quarter, sixteenth)
         if is_last or abs(h[entered]) <= limits.allowed or contains(support, k, entered):
@@ -238,10 +238,10 @@ def _remove(gram: np.ndarray, factor: Factor, active: Active, k: int, out: int, 
 def _exchange(
     gram: np.ndarray, work: Workspace, active: Active, k: int, p: int, sign: float, eps: float
 ) -> int:
-    """Let in an atom that depends on the active ones, d_p = Σ c_l d_l, in place of one of them.
+    """Exchange one of the active atoms for an atom that depends on them, d_p = Σ c_l d_l.
 
     Moving x_p up and x_A by −c leaves the fit as it is and lowers ‖x‖₁, until a coefficient meets zero. Where
-    it would not lower ‖x‖₁ the violation that called p was only rounding, and nothing is done.
+    it would not lower ‖x‖₁ the violation by p was only rounding, and nothing is done.
     """
     support, x, signs = active
     goal = work.goal

@@ -29,7 +29,7 @@ def matching_pursuit(dictionary: PreparedDictionary, signals: np.ndarray, settin
 
 
 def gradient_pursuit(dictionary: PreparedDictionary, signals: np.ndarray, settings: PursuitSettings) -> Codes:
-    """Let the atom most correlated in, then go to the minimum along the gradient on the support."""
+    """Add the atom most correlated, then go to the minimum along the gradient on the support."""
     codes = empty_codes(signals, settings.sparsity)
     _gradient_pursuit(dictionary, signals, settings, codes)
     return codes

@@ -80,8 +80,7 @@ def _omp(dictionary: PreparedDictionary, signals: np.ndarray, tol: float, codes:
                 continue
             spread += inverse
             L[k, k] = 1 / np.sqrt(w)
-            z[k] = a[p] * L[k, k]
-            support[k] = p
+            support[k], z[k] = p, a[p] * L[k, k]
             k += 1
             if k < sparsity:
                 update(a, gram[p], Q, k - 1, p, L[k - 1, k - 1], z[k - 1])
@@ -105,6 +104,7 @@ class Candidates(NamedTuple):
     gains: np.ndarray  # padded: by how much the squared residual would fall
     remaining: np.ndarray  # padded: the squared distance from the span of the support
     squares: np.ndarray  # padded: the squared norm
+    floor: np.floating  # squared distances below this fraction of the squared norm are rounding
 
 
 @compiled_in_order
@@ -115,8 +115,7 @@ def _forward_selection(dictionary: PreparedDictionary, signals: np.ndarray, tol:
     correlations, _, quarter, sixteenth = products
     L, residual = factor.L, np.empty(atoms.shape[1], gram.dtype)
     Q, z = np.empty((sparsity, len(gram)), gram.dtype), np.empty(sparsity, gram.dtype)
-    gains, remaining, squares = _candidates(gram)
-    floor = gram.dtype.type(ROUNDINGS * eps)
+    gains, remaining, squares, floor = _candidates(gram, eps)
     for j in range(n):
         if j % ROWS == 0:
             correlate(signals[j : j + ROWS], dictionary, products)
@@ -142,8 +141,7 @@ def _forward_selection(dictionary: PreparedDictionary, signals: np.ndarray, tol:
                 continue
             spread += inverse
             L[k, k] = 1 / np.sqrt(w)
-            z[k] = a[p] * L[k, k]
-            support[k] = p
+            support[k], z[k] = p, a[p] * L[k, k]
             k += 1
             if k < sparsity:
                 update(a, gram[p], Q, k - 1, p, L[k - 1, k - 1], z[k - 1])
@@ -164,12 +162,13 @@ def _forward_selection(dictionary: PreparedDictionary, signals: np.ndarray, tol:
 
 
 @compiled_in_order
-def _candidates(gram: np.ndarray) -> Candidates:
+def _candidates(gram: np.ndarray, eps: float) -> Candidates:
     """Memory of one thread, with the squared norms of the atoms."""
     squares = np.empty(len(gram), gram.dtype)
     for i in range(len(gram)):
         squares[i] = gram[i, i]
-    return Candidates(np.empty(len(gram), gram.dtype), np.empty(len(gram), gram.dtype), squares)
+    gains, remaining = np.empty(len(gram), gram.dtype), np.empty(len(gram), gram.dtype)
+    return Candidates(gains, remaining, squares, gram.dtype.type(ROUNDINGS * eps))
 
 
 @compiled_in_order

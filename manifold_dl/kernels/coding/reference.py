@@ -122,7 +122,7 @@ def matching_pursuit(dictionary: PreparedDictionary, signals: np.ndarray, settin
 
 
 def gradient_pursuit(dictionary: PreparedDictionary, signals: np.ndarray, settings: PursuitSettings) -> Codes:
-    """Let the atom most correlated in, then go to the minimum along the gradient on the support."""
+    """Add the atom most correlated, then go to the minimum along the gradient on the support."""
     sparsity, _, max_iter = settings
     atoms, codes = dictionary.atoms, []
     for y in signals:

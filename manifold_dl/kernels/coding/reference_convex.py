@@ -26,7 +26,7 @@ def lasso(
     settings: LassoSettings,
     start: StartingCodes | None = None,
 ) -> Codes:
-    """Solve for the signs at hand, drop the atom that changes sign, let in the one that violates most.
+    """Solve for the current signs, drop the atom that changes sign, add the one that violates most.
 
     All of it in double precision: in single, codes of many atoms can be far from the minimum.
     """
