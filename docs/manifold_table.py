@@ -1,4 +1,4 @@
-"""Which manifold works with which optimizer: tried out on a tiny problem, and written into manifolds.md.
+"""Which manifold works with which optimizer: tried on a small problem, and written into manifolds.md.
 
     python docs/manifold_table.py
 
@@ -46,11 +46,11 @@ MANIFOLDS = {
 
 OPTIMIZERS = {
     "SteepestDescent, golden": lambda: SteepestDescent(line_searcher=GoldenSection(), max_iterations=5),
-    "SteepestDescent, geodesic": lambda: SteepestDescent(line_searcher=WolfeSearch(), max_iterations=5),
+    "SteepestDescent, Wolfe": lambda: SteepestDescent(line_searcher=WolfeSearch(), max_iterations=5),
     "ConjugateGradient, golden": lambda: ConjugateGradient(line_searcher=GoldenSection(), max_iterations=5),
-    "ConjugateGradient, geodesic": lambda: ConjugateGradient(line_searcher=WolfeSearch(), max_iterations=5),
+    "ConjugateGradient, Wolfe": lambda: ConjugateGradient(line_searcher=WolfeSearch(), max_iterations=5),
     "LBFGS, golden": lambda: LBFGS(line_searcher=GoldenSection(), max_iterations=5),
-    "LBFGS, geodesic": lambda: LBFGS(max_iterations=5),
+    "LBFGS, Wolfe": lambda: LBFGS(max_iterations=5),
     "TrustRegions": lambda: TrustRegions(max_iterations=5),
     "NelderMead": lambda: NelderMead(max_iterations=6),
     "ParticleSwarm": lambda: ParticleSwarm(max_iterations=10, population_size=10),
@@ -59,7 +59,7 @@ OPTIMIZERS = {
 
 
 class Outcome(NamedTuple):
-    """What came of one manifold with one optimizer: costs and points of both ways in, or a refusal."""
+    """One manifold with one optimizer: costs and points of `update_problem` and `SimCO`, or a refusal."""
 
     refusal: str | None
     problem_costs: tuple = ()
@@ -83,7 +83,7 @@ def tiny_problem(name, seed=0):
     truth = manifold.random_point(rng)
     mask = np.arange(K)[:, None] != np.arange(N) % K
     codes = mask * rng.standard_normal((K, N))
-    # A quarter of a radian for all atoms together: near enough for the way there to stay downhill.
+    # A quarter of a radian for all atoms together: near enough for the cost to decrease along the geodesic.
     start = manifold.retraction(truth, 0.25 * manifold.random_tangent_vector(truth, rng))
     return Tiny(truth @ codes, codes, start, truth)
 

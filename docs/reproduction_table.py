@@ -1,4 +1,4 @@
-"""The claims of the paper and what became of them: from the tables in docs/results into reproduction.md.
+"""The claims of the paper and what was measured: from the tables in docs/results into reproduction.md.
 
     python docs/reproduction_table.py
 
