@@ -2,10 +2,10 @@
 A function on a sphere
 ======================
 
-Gradient descent walks downhill. But what if it may not leave the surface of a ball? Then three things
+Gradient descent moves downhill. But what if it may not leave the surface of a ball? Then three things
 change: which way is down, how to take a step, and what "straight on" means. The sphere is the simplest
-*manifold*: a curved space that is flat for those who look closely enough. We draw all three ideas on it, and
-end with a descent that walks on the sphere.
+*manifold*: a curved space that looks flat from close up. We draw all three ideas on it, and end with a
+descent that stays on the sphere.
 
 You need to know NumPy, and nothing about manifolds.
 """
@@ -22,7 +22,7 @@ You need to know NumPy, and nothing about manifolds.
 # .. math:: f(x) = \sum_j [\, \|y_j\|^2 - (x^\top y_j)^2 \,] = \|Y\|^2 - \|Y^\top x\|^2, \;\; \|x\| = 1
 #
 # as small as it can be. The points are the columns of :math:`Y`. We scale them so that :math:`\|Y\|^2 = 1`:
-# then :math:`f(x)` is the share of the cloud that the line does *not* explain.
+# then :math:`f(x)` is the fraction of the cloud that the line does *not* explain.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,7 +45,7 @@ def f(x):
 
 
 # %%
-# All directions together are the unit sphere, and :math:`f` is a landscape on it. Let us look at it before
+# All directions together are the unit sphere, and :math:`f` is a function on it. Let us look at it before
 # we compute anything. Dark is low, and along each white line :math:`f` stays the same.
 
 VIEW = (24, -35)  # where we look from: elevation and azimuth, in degrees
@@ -84,21 +84,21 @@ for step in range(7):
     x = x - 0.7 * gradient(x)
 
 # %%
-# The share that is left unexplained becomes negative! The formula for :math:`f` means something on the
-# sphere only, and the descent has left it at once: it found out that longer vectors give smaller numbers.
-# We could divide :math:`x` by its length afterwards. But let us understand what we are doing.
+# The fraction that is left unexplained becomes negative! The formula for :math:`f` means something on the
+# sphere only, and the descent has left it at once, because longer vectors give smaller numbers. We could
+# divide :math:`x` by its length afterwards. But let us understand what we are doing.
 
 # %%
 # Which way is down? The tangent space
 # ------------------------------------
 #
-# Stand on the sphere at :math:`x`. The directions in which you can walk are those at right angles to
+# At a point :math:`x` of the sphere, the directions in which you can move are those at right angles to
 # :math:`x`: together they are a plane, the **tangent space** at :math:`x`. The gradient points out of it,
 # partly. The part along :math:`x` would lead off the sphere, so we take it away:
 #
 # .. math:: \operatorname{grad} f(x) = \nabla f(x) - x\,(x^\top \nabla f(x)).
 #
-# What remains is the **Riemannian gradient**: of all directions in which one can walk, it is that of
+# What remains is the **Riemannian gradient**: of all directions in which one can move, it is that of
 # steepest ascent.
 
 
@@ -129,7 +129,7 @@ for artist in ax.collections:
 ax.set_title("The tangent space at x, and the gradient in it", pad=18)
 
 # %%
-# Does the projected gradient really tell how :math:`f` changes on the sphere? Walk a tiny way :math:`t` to
+# Does the projected gradient really say how :math:`f` changes on the sphere? Move by a tiny :math:`t` to
 # either side, in some direction :math:`v` of the tangent space (and divide by the length, to be on the
 # sphere again). The slope that we measure should be the inner product of the gradient with :math:`v`.
 
@@ -144,11 +144,11 @@ print(f"measured slope {measured:.8f}, predicted by the gradient {predicted:.8f}
 # How to take a step: retraction and geodesic
 # -------------------------------------------
 #
-# A step along the tangent ends beside the sphere. There are two ways to mend that.
+# A step along the tangent ends beside the sphere. There are two ways to correct that.
 #
-# * A **retraction** steps off and comes back: :math:`(x + v) / \|x + v\|`.
+# * A **retraction** leaves the sphere and is scaled back: :math:`(x + v) / \|x + v\|`.
 # * The **geodesic** never leaves. It is the straightest path there is on the sphere, the great circle that
-#   an aeroplane flies. After the length :math:`\theta = \|v\|` it has arrived at
+#   an aeroplane flies. After the length :math:`\theta = \|v\|` it is at
 #   :math:`\exp_x(v) = x \cos\theta + v \sin\theta / \theta`, the *exponential map*.
 
 
@@ -194,7 +194,7 @@ right.legend()
 # ------------------------------
 #
 # Now we have everything: project the gradient, and follow the geodesic downhill. Three lines. How long
-# should a step be? We try three lengths, and draw the three walks.
+# should a step be? We try three lengths, and draw the three paths.
 
 
 def descend(x, step, n_steps=40):
@@ -206,10 +206,10 @@ def descend(x, step, n_steps=40):
 
 
 steps = {"step 0.1": 0.1, "step 0.7": 0.7, "step 1.6": 1.6}
-walks = {name: descend(start, step) for name, step in steps.items()}
+paths = {name: descend(start, step) for name, step in steps.items()}
 
 # %%
-# Who tells us where the minimum is? Linear algebra: the direction that explains most of a cloud is its
+# We know where the minimum is from linear algebra: the direction that explains most of a cloud is its
 # leading singular vector. So we can measure how far above the minimum we are.
 
 U, sigma, _ = np.linalg.svd(Y)
@@ -219,26 +219,26 @@ best, lowest = U[:, 0], 1 - sigma[0] ** 2
 figure = plt.figure(figsize=(10.4, 4.6))
 ball = figure.add_subplot(1, 2, 1, projection="3d")
 looks = {"step 0.1": ("black", "o"), "step 0.7": ("#D55E00", "s"), "step 1.6": ("#56B4E9", "^")}
-for name, walk in walks.items():
+for name, path in paths.items():
     colour, marker = looks[name]
-    plot_sphere_path(walk, ax=ball, cost=f, view=VIEW, color=colour, marker=marker, linewidth=1.4)
-ball.set_title("Three walks from one start")
+    plot_sphere_path(path, ax=ball, cost=f, view=VIEW, color=colour, marker=marker, linewidth=1.4)
+ball.set_title("Three paths from one start")
 curves = figure.add_subplot(1, 2, 2)
-for name, walk in walks.items():
+for name, path in paths.items():
     colour, marker = looks[name]
-    values = [f(x) for x in walk]
+    values = [f(x) for x in path]
     plot_convergence(values, ax=curves, label=name, minimum=lowest, color=colour, marker=marker)
 curves.set(title="f above its minimum", ylim=(1e-13, 2))  # below that there is only rounding
 
 # %%
-# Short steps creep. The middle ones run down to the limit of the computer's digits, and lose a constant
-# factor on the way with each step: a straight line on this axis. Long ones jump across the valley, back and
+# Short steps are slow. The middle ones reach the limit of the computer's digits, and every step divides the
+# error by a constant factor: a straight line on this axis. Long ones jump across the valley, back and
 # forth. No step length is right for all functions: how to choose one is what
 # :ref:`sphx_glr_tutorials_02_line_search.py` is about.
 
-found = walks["step 0.7"][-1]
+found = paths["step 0.7"][-1]
 print(f"angle to the leading singular vector: {np.degrees(np.arccos(min(1, abs(found @ best)))):.6f} degrees")
-print(f"length of the vector after {len(walks['step 0.7']) - 1} steps: {np.linalg.norm(found):.15f}")
+print(f"length of the vector after {len(paths['step 0.7']) - 1} steps: {np.linalg.norm(found):.15f}")
 
 # %%
 # You have just updated a dictionary
@@ -248,7 +248,7 @@ print(f"length of the vector after {len(walks['step 0.7']) - 1} steps: {np.linal
 # them. Take a dictionary with a single atom that all signals use. How well can it explain them? As well as
 # the line that it spans: that is our :math:`f`. So :func:`~manifold_dl.update_problem` builds the same
 # function on the same sphere (:class:`manifold_dl.manifolds.Spheres`; a point is a 3×1 matrix now), and any
-# optimizer of Pymanopt can walk on it.
+# optimizer of Pymanopt can run on it.
 
 problem = mdl.update_problem(Y, np.ones((1, Y.shape[1]), dtype=bool))
 D = start[:, None]
@@ -260,7 +260,7 @@ result = descent.run(problem, initial_point=D)
 print(f"{len(problem.record) - 1} steps to f = {result.cost:.12f}; the minimum is {lowest:.12f}")
 
 # %%
-# A line search chose each step, and a handful of steps sufficed. With 256 atoms in 64 dimensions nobody can
+# A line search chose each step, and a handful of steps sufficed. With 256 atoms in 64 dimensions one cannot
 # draw the picture any more, but the code stays the same: project, step along geodesics, repeat.
 
 # %%
@@ -277,9 +277,9 @@ print(f"{len(problem.record) - 1} steps to f = {result.cost:.12f}; the minimum i
 #
 # At right angles to :math:`u_1` the gradient is at right angles to :math:`u_1`, too. The descent never
 # leaves that great circle. It ends on the pass between the two valleys, where the gradient vanishes: a
-# **saddle point**. A tiny push is multiplied at every step, and after a long rest on the pass the walk
-# falls into the valley. On a computer rounding gives that push sooner or later; it is why saddles slow a
-# descent down but rarely hold it.
+# **saddle point**. A tiny deviation is multiplied at every step, and after many steps near the saddle the
+# path leaves it for a valley. On a computer rounding causes that deviation sooner or later; it is why
+# saddles slow a descent down but rarely hold it.
 
 on_ridge = (U[:, 1] + U[:, 2]) / np.sqrt(2)
 pushed = descend(retract(on_ridge, 1e-12 * best), 0.3, n_steps=200)
@@ -306,19 +306,19 @@ curve.set(title="A plateau is not the end", xlabel="iterations", ylabel="f")
 # What we have seen
 # -----------------
 #
-# * On a manifold one walks in the **tangent space**: the Riemannian gradient is the gradient without the
+# * On a manifold one moves in the **tangent space**: the Riemannian gradient is the gradient without the
 #   part that leads off.
 # * A **retraction** brings a step back, a **geodesic** never leaves; they differ by :math:`t^3/3`.
 # * Project, step, repeat: that is steepest descent on the sphere, and it keeps every point on it.
 # * The update of a one-atom dictionary is this very problem, and its solution is the leading singular vector.
 
 assert abs(start @ downhill) < 1e-12  # the Riemannian gradient is tangent
-assert abs(measured - predicted) < 1e-7  # and tells the slope on the sphere
+assert abs(measured - predicted) < 1e-7  # and gives the slope on the sphere
 assert np.allclose(gaps[:10], lengths[:10] ** 3 / 3, rtol=0.02)  # retraction and geodesic: t³/3
-assert all(np.allclose(np.linalg.norm(walk, axis=1), 1) for walk in walks.values())  # no walk left the sphere
-assert abs(found @ best) > 1 - 1e-9  # the walk found the leading singular vector, up to its sign
-assert f(walks["step 0.1"][-1]) - lowest > 1e-6 > f(found) - lowest  # short steps creep
-assert f(walks["step 1.6"][-1]) - lowest > 1e-3  # long ones jump back and forth
+assert all(np.allclose(np.linalg.norm(path, axis=1), 1) for path in paths.values())  # no path left the sphere
+assert abs(found @ best) > 1 - 1e-9  # the path ends at the leading singular vector, up to its sign
+assert f(paths["step 0.1"][-1]) - lowest > 1e-6 > f(found) - lowest  # short steps are slow
+assert f(paths["step 1.6"][-1]) - lowest > 1e-3  # long ones jump back and forth
 assert np.isclose(problem.cost(D), f(start))  # one atom, one sphere: the same function
 assert np.isclose(result.cost, lowest, rtol=1e-6)
 assert np.all(abs(values[40:65] - saddle) < 1e-3)  # a long rest on the pass ...

@@ -2,9 +2,9 @@
 Line search along a geodesic
 ============================
 
-You know which way is down; how far do you go? A descent answers this at every step. We draw the function of
-one variable behind the question, watch three searches probe it, give every probe a number, and count what
-each of them costs. One of the counts will surprise you.
+You know the descent direction; how long should the step be? A descent has to decide this at every step. We
+draw the function of one variable behind the question, watch three searches probe it, number every probe, and
+count what each of them costs. One of the counts may surprise you.
 
 You need NumPy, and gradients and geodesics on a sphere from :ref:`sphx_glr_tutorials_01_sphere.py`.
 """
@@ -19,7 +19,7 @@ You need NumPy, and gradients and geodesics on a sphere from :ref:`sphx_glr_tuto
 #
 # .. math:: \varphi(t) = f(\exp_x(t\,d))
 #
-# depends on a single number :math:`t`, here an angle. What does it look like if we walk all the way around?
+# depends on a single number :math:`t`, here an angle. What does it look like once around the sphere?
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -72,7 +72,7 @@ wave.set_xticks(np.pi * np.arange(5) / 2, ["0", "π/2", "π", "3π/2", "2π"])
 # %%
 # A perfect wave! It is one: :math:`f` is quadratic in :math:`x`, and the squares and products of cosine and
 # sine are waves of double frequency. So :math:`\varphi(t) = a + b \cos 2t + c \sin 2t`, and three numbers
-# tell all of it: two values and the slope at 0. For a single atom the best step has a formula, and there is
+# determine it: two values and the slope at 0. For a single atom the best step has a formula, and there is
 # nothing to search for.
 
 slope = -np.linalg.norm(downhill)
@@ -84,8 +84,8 @@ print(f"the formula: t = {t_best:.6f}; the lowest of 361 points: t = {turn[value
 # Many atoms, many circles
 # ------------------------
 #
-# A dictionary has many atoms, and in a step along a geodesic *each* of them walks on a great circle of its
-# own, at its own speed. Codes follow them. What becomes of the wave? We take 32 atoms in 16 dimensions, a
+# A dictionary has many atoms, and in a step along a geodesic *each* of them moves on a great circle of its
+# own, at its own speed. Codes follow them. What does φ look like now? We take 32 atoms in 16 dimensions, a
 # few steps into a descent (:ref:`sphx_glr_tutorials_03_dictionary_update.py` explains the problem; here it
 # is just a function :math:`f(D)`).
 
@@ -104,9 +104,9 @@ f0, slope0 = problem.cost(D), -(norm**2)  # φ(0) and φ′(0)
 phi_D = problem.restrict(D, direction)
 
 # %%
-# The last line makes :math:`\varphi` a cheap function. It forms the inner products of atoms, directions and
-# signals once; after that a value, with its slope if one likes, costs the same whatever the length of the
-# signals.
+# The last line makes :math:`\varphi` a cheap function. It computes the inner products of atoms, directions
+# and signals once; after that a value, with its slope if one likes, costs the same whatever the length of
+# the signals.
 
 lengths = np.linspace(0, 60, 601)
 figure, ax = plt.subplots(figsize=(7.4, 3.4))
@@ -171,25 +171,25 @@ close.set_title("The same, around the minimum")
 # Armijo: good enough is good enough
 # ----------------------------------
 #
-# Who says that we need the minimum? Armijo's rule is modest. Try a step; if the cost does not fall by a
-# small part of what the slope promised, halve it and try again. This is Pymanopt's
-# ``BackTrackingLineSearcher``. It keeps no record, so we write down ourselves what it asks for. Its first
-# try has a length of 1 by default, and here it would be content at once; we send it too far, to see it come
-# back. (It walks along the retraction, not the geodesic: far out, its curve is another one.)
+# Do we need the minimum? Armijo's rule does not. Try a step; if the cost does not fall by a small fraction
+# of what the slope predicts, halve it and try again. This is Pymanopt's ``BackTrackingLineSearcher``. It
+# keeps no record, so we write down its evaluations ourselves. Its first try has a length of 1 by default,
+# which it would accept here at once; we begin with a longer step, to see it halved. (It follows the
+# retraction, not the geodesic: far out, its curve is another one.)
 
-asked = []
+costs = []
 
 
 def watched(point):
-    asked.append(problem.cost(point))
-    return asked[-1]
+    costs.append(problem.cost(point))
+    return costs[-1]
 
 
 first = 8.0
 armijo = BackTrackingLineSearcher(initial_step_size=first)
 accepted, _ = armijo.search(watched, problem.manifold, D, direction, f0, slope0)
-tried = first / norm / 2.0 ** np.arange(len(asked))
-probes = list(zip(tried.tolist(), asked, strict=True))
+tried = first / norm / 2.0 ** np.arange(len(costs))
+probes = list(zip(tried.tolist(), costs, strict=True))
 by_armijo = SearchRecord("BackTrackingLineSearcher", f0, slope0, norm, probes, tried[-1])
 
 
@@ -198,10 +198,10 @@ def along_retraction(t):
 
 
 # %%
-# The derivative search: ask for the slope, too
-# ---------------------------------------------
+# The derivative search: slopes, too
+# ----------------------------------
 #
-# :class:`~manifold_dl.WolfeSearch` asks for :math:`\varphi'(t)` with every value. Values and slopes at
+# :class:`~manifold_dl.WolfeSearch` evaluates :math:`\varphi'(t)` with every value. Values and slopes at
 # two points determine a cubic, and the minimum of the cubic is the next probe. It stops when little of the
 # slope is left.
 
@@ -211,7 +211,7 @@ by_slope = searches[0]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 4.2))
 plot_line_search(by_armijo, ax=left, phi=along_retraction, length=True, armijo=1e-4)
-left.set_title(f"Armijo from a length of {first:g}: {len(asked)} probes")
+left.set_title(f"Armijo from a length of {first:g}: {len(costs)} probes")
 plot_line_search(by_slope, ax=right, phi=phi_D, length=True, span=(0, 1.7 / norm))
 right.set_title(f"Derivative search: {len(by_slope.probes)} probes")
 
@@ -220,14 +220,14 @@ for search in (by_golden, by_armijo, by_slope):
     print(f"{search.method:25s} {len(search.probes):3d} probes, down by {f0 - lowest:.3f}")
 
 # %%
-# Golden section and the derivative search find the same minimum, one of them in a few probes. Armijo is
-# content on the other side of the valley.
+# Golden section and the derivative search find the same minimum, one of them in a few probes. Armijo
+# accepts a point on the other side of the valley.
 
 # %%
 # The whole descent, counted
 # --------------------------
 #
-# One search is an anecdote. Now each of the three serves a whole descent from the random start, first
+# One search proves little. Now each of the three is used in a whole descent from the random start, first
 # steepest descent, then conjugate gradients (which bend each direction so that it does not undo the last
 # one). The problem counts all that it evaluates: values, gradients, and probes of a line search.
 
@@ -254,7 +254,7 @@ minimum = min(record[-1].value for runs in records.values() for record in runs.v
 # How many steps and evaluations until :math:`f` is within a millionth of its minimum?
 
 
-def arrival(record):
+def steps_to_minimum(record):
     """Steps and evaluations until f is within a millionth of the minimum."""
     step = next(i for i, iterate in enumerate(record) if iterate.value < (1 + 1e-6) * minimum)
     return step, record[step].evaluations
@@ -264,7 +264,7 @@ counts = {}
 for optimizer, runs in records.items():
     print(optimizer.__name__)
     for name, record in runs.items():
-        steps, evaluations = counts[optimizer, name] = arrival(record)
+        steps, evaluations = counts[optimizer, name] = steps_to_minimum(record)
         print(f"   {name:18s} {steps:4d} steps {evaluations:6d} evaluations")
 
 figure, axes = plt.subplots(1, 2, figsize=(10.4, 4.2), sharey=True)
@@ -275,25 +275,27 @@ for ax, (optimizer, runs) in zip(axes, records.items(), strict=True):
 # %%
 # Three lessons.
 #
-# * *The derivative pays.* It saves four of five evaluations of golden section, and takes the same steps.
-# * *With steepest descent the sloppy search wins* here, in steps as well! Where :math:`\varphi' = 0`, the
+# * *The derivative is worth its cost.* It saves four of five evaluations of golden section, and takes the
+#   same steps.
+# * *With steepest descent the inexact search wins* here, in steps as well! Where :math:`\varphi' = 0`, the
 #   new gradient stands at a right angle to the path that led there. So a descent that always goes to the
 #   exact minimum has to turn by 90 degrees every time, and zigzags down the valley. A step that is a little
 #   off is free to go elsewhere.
-# * *Conjugate gradients want it exact.* Their new direction relies on the old one having been used up. They
-#   take far fewer steps than steepest descent, and with an accurate search fewer than with Armijo's.
+# * *Conjugate gradients need it exact.* Their new direction assumes that the old one has been minimised
+#   along. They take far fewer steps than steepest descent, and with an accurate search fewer than with
+#   Armijo's.
 #
-# An evaluation is not always an evaluation: golden section and the derivative search probe the cheap
-# :math:`\varphi`, Armijo the whole :math:`f`. Within a search one more probe costs about a sixth of a value
-# with its gradient (``benchmarks/update.py`` measures it). On a small problem like this one that holds only
-# because the whole search is compiled: asked for one by one, probes are hardly cheaper than a value.
+# Evaluations differ: golden section and the derivative search probe the cheap :math:`\varphi`, Armijo the
+# whole :math:`f`. Within a search one more probe costs about a sixth of a value with its gradient
+# (``benchmarks/update.py`` measures it). On a small problem like this one most of the time is spent in
+# Python, and a probe is hardly cheaper than a value.
 
 # %%
 # Exercise
 # --------
 #
-# The derivative search stops when :math:`|\varphi'(t)|` is below 5 % of :math:`|\varphi'(0)|`. Let it be
-# sloppy: give it ``curvature=0.5``. What do you expect of steepest descent, and what of conjugate
+# The derivative search stops when :math:`|\varphi'(t)|` is below 5 % of :math:`|\varphi'(0)|`. Make it
+# inexact: give it ``curvature=0.5``. What do you expect of steepest descent, and what of conjugate
 # gradients?
 #
 # .. raw:: html
@@ -301,14 +303,14 @@ for ax, (optimizer, runs) in zip(axes, records.items(), strict=True):
 #    <details class="answer"><summary>Answer</summary>
 #
 # Steepest descent gets better, in steps and in evaluations: less exact, less zigzag. For conjugate
-# gradients it hardly matters here: what they save in probes they pay in steps. The default of 5 % is made
-# for them.
+# gradients it hardly matters here: what they save in probes they lose in steps. The default of 5 % is
+# chosen for them.
 
-sloppy = {}
+inexact = {}
 for optimizer in records:
-    sloppy[optimizer] = arrival(run(optimizer, mdl.WolfeSearch(curvature=0.5)))
+    inexact[optimizer] = steps_to_minimum(run(optimizer, mdl.WolfeSearch(curvature=0.5)))
     exact = counts[optimizer, "derivative search"]
-    print(f"{optimizer.__name__:18s} steps and evaluations: {exact} → {sloppy[optimizer]}")
+    print(f"{optimizer.__name__:18s} steps and evaluations: {exact} → {inexact[optimizer]}")
 
 # %%
 # .. raw:: html
@@ -320,23 +322,23 @@ for optimizer in records:
 # -----------------
 #
 # * Along a geodesic a function on a manifold becomes a function :math:`\varphi(t)` of one variable: a wave
-#   for one atom, a mountain range for many.
+#   for one atom, with many minima for many atoms.
 # * Golden section needs values only, and about five of them for every digit. With slopes two or three
 #   probes do.
-# * Exactness is no virtue in itself: steepest descent is better off without, conjugate gradients are not.
+# * An exact search is not always better: steepest descent is faster without, conjugate gradients are not.
 
 assert np.allclose(values, a + b * np.cos(2 * turn) + c * np.sin(2 * turn))  # a wave
 assert abs(golden(phi, 0, np.pi / 2, 20)[0] - t_best) < 1e-3  # golden section finds its minimum
-assert len(by_golden.probes) > 3 * len(by_slope.probes)  # the derivative pays ...
+assert len(by_golden.probes) > 3 * len(by_slope.probes)  # the derivative is worth its cost ...
 down_golden, down_slope = (f0 - dict(search.probes)[search.t] for search in (by_golden, by_slope))
 assert down_slope > 0.99 * down_golden  # ... and loses nothing
-assert dict(by_armijo.probes)[by_armijo.t] < f0 and len(asked) > 1  # Armijo came back, and down
+assert dict(by_armijo.probes)[by_armijo.t] < f0 and len(costs) > 1  # Armijo halved its step, and went down
 assert np.isclose(accepted, by_armijo.t * norm)  # and what we wrote down is what it did
 for optimizer in records:
     assert counts[optimizer, "golden section"][1] > 3 * counts[optimizer, "derivative search"][1]
-assert counts[SteepestDescent, "Armijo"] < counts[SteepestDescent, "derivative search"]  # sloppy wins ...
+assert counts[SteepestDescent, "Armijo"] < counts[SteepestDescent, "derivative search"]  # inexact wins ...
 assert counts[ConjugateGradient, "Armijo"] > counts[ConjugateGradient, "derivative search"]  # ... or not
 assert 2 * counts[ConjugateGradient, "golden section"][0] < counts[SteepestDescent, "golden section"][0]
-assert sloppy[SteepestDescent] < counts[SteepestDescent, "derivative search"]  # the answer
+assert inexact[SteepestDescent] < counts[SteepestDescent, "derivative search"]  # the answer
 
 plt.show()

@@ -4,7 +4,7 @@ The dictionary update, and why the codes follow
 
 Signals are made of a few *atoms* each. To learn the atoms one has to choose two things at once: the
 dictionary D that holds them, and the codes X that say how much of each atom is in each signal. The
-obvious way is to take turns. This tutorial shows what taking turns costs, on a drawing first and on 480
+obvious way is to take turns. This tutorial shows how slow that is, in the plane first and in 480
 dimensions after that, and what to do instead: let X *follow* D, so that only D is left to choose.
 
 You need NumPy, and what a gradient on a sphere is: :ref:`sphx_glr_tutorials_01_sphere.py`.
@@ -72,7 +72,7 @@ for _ in range(turns):
     codes.append(best_code(angles[-1]))
 
 # %%
-# Here is the walk with the ruler, and beside it the same walk on a map of F.
+# Here is the path drawn with the ruler, and beside it the same path on a map of F.
 
 figure, (plane, valley) = plt.subplots(1, 2, figsize=(10.4, 4.6))
 arc = np.radians(np.linspace(-5, 120, 200))
@@ -98,13 +98,13 @@ valley.plot(np.degrees(stairs[:, 0]), stairs[:, 1], ".-", color=ORANGE, lw=1, ms
 floor = np.linspace(start, meeting, 100)
 valley.plot(np.degrees(floor), best_code(floor), color=BLUE, lw=5, alpha=0.45, label="following: one search")
 valley.plot(np.degrees(meeting), best_code(meeting), "o", ms=13, mec=GREEN, mfc="none", mew=2)
-valley.set(xlabel="the atom: θ in degrees", ylabel="the code: x", title="The same walk in the valley of F")
+valley.set(xlabel="the atom: θ in degrees", ylabel="the code: x", title="The same path in the valley of F")
 valley.legend(loc="upper left")
 
 # %%
 # On the left the path bounces between circle and line, into a narrowing wedge. On the right are the
 # level lines of the same F, which has a valley (and a second minimum: the line meets the circle twice).
-# Every turn walks parallel to an axis, the valley is oblique, so the steps shrink. They shrink by the
+# Every turn moves parallel to an axis, the valley is oblique, so the steps shrink. They shrink by the
 # same factor every time:
 
 errors = np.degrees(meeting - np.array(angles))
@@ -120,7 +120,7 @@ print(f"factor per turn: {errors[-1] / errors[-2]:.3f}")
 #
 # .. math:: f(\theta) = \min_x F(\theta, x) = (y_2 - \sin\theta)^2 .
 #
-# One search along θ finds its minimum, while x follows by itself. That is the blue way above. Removing
+# One search along θ finds its minimum, while x follows by itself. That is the blue curve above. Removing
 # variables that have a closed form is called *variable projection*.
 
 
@@ -147,20 +147,19 @@ ax.set(xlabel="θ in degrees", ylabel="value", ylim=(-0.01, 0.45), xlim=(8, 92))
 ax.set_title("f is the lower envelope of all F(·, x)")
 
 # %%
-# This picture is worth a minute. Each orange curve holds x at one value. It *touches* the blue one
-# where x is optimal, with the same slope, and lies above it elsewhere. Whoever takes turns runs to the
-# bottom of the orange curve, drops onto the blue one, and stands on the next orange curve. Each of them
-# bends up more sharply than f does, so each bottom is too near. Keep this for later: **same slope,
-# other curvature**.
+# Look at this picture closely. Each orange curve holds x at one value. It *touches* the blue one where x is
+# optimal, with the same slope, and lies above it elsewhere. Taking turns moves to the minimum of the orange
+# curve, then down to the blue one, which is a point of the next orange curve. Each of them has a larger
+# curvature than f, so each minimum is too near. Remember for later: **same slope, other curvature**.
 
 # %%
 # The same with thirty-two atoms
 # ------------------------------
 #
-# Now in earnest. Y = DX has n = 150 signals of length m = 16 as columns, D has d = 32 unit atoms, and
+# Now a real problem. Y = DX has n = 150 signals of length m = 16 as columns, D has d = 32 unit atoms, and
 # every column of X has S = 4 numbers that are not zero. *Where* they are, the support, is known in this
-# tutorial: a sparse coder has found it. To make it interesting our atoms resemble each other, as those
-# of real signals do.
+# tutorial: a sparse coder has found it. To make it interesting our atoms resemble each other, as those of
+# real signals do.
 
 m, d, n, S = 16, 32, 150, 4
 spheres = mdl.manifolds.Spheres(m, d)
@@ -191,7 +190,7 @@ axes[2].set_title("× X: places known, numbers wanted")
 #
 # where :math:`D_{\Omega_j}` holds the atoms that signal j uses. What is left to choose is D, a point on
 # a product of 32 spheres. :func:`~manifold_dl.update_problem` makes a Pymanopt problem of it. (With
-# ``mu=`` it adds a ridge on the codes, whose time comes in
+# ``mu=`` it adds a ridge on the codes, which is the subject of
 # :ref:`sphx_glr_tutorials_07_ill_conditioned.py`.)
 
 following = mdl.update_problem(Y, support)
@@ -203,24 +202,24 @@ print(f"f(start) / ‖Y‖² = {following.cost(D_start) / following.scale:.2f}")
 print(f"f(truth) / ‖Y‖² = {following.cost(D_true) / following.scale:.0e}")
 
 # %%
-# Same slope, other curvature: walk from the start downhill along a geodesic, with codes that stay and
+# Same slope, other curvature: move from the start downhill along a geodesic, with codes that stay and
 # with codes that follow.
 
 staying = mdl.update_problem(Y, following.codes(D_start), codes="fixed")
 downhill = -following.riemannian_gradient(D_start)
 downhill /= spheres.norm(D_start, downhill)
-walks = {
+restrictions = {
     "codes stay": (staying.restrict(D_start, downhill), ORANGE),
     "codes follow": (following.restrict(D_start, downhill), BLUE),
 }
 
 figure, ax = plt.subplots(figsize=(7.6, 4.2))
 t = np.linspace(0, 4, 201)
-for name, (phi, colour) in walks.items():
+for name, (phi, colour) in restrictions.items():
     values = np.array([phi(s) for s in t]) / phi(0)
     ax.plot(t, values, color=colour, lw=2.5, label=name)
     ax.plot(t[values.argmin()], values.min(), "o", color=colour, ms=8)
-slopes = [phi.derivative(0) / phi(0) for phi, _ in walks.values()]
+slopes = [phi.derivative(0) / phi(0) for phi, _ in restrictions.values()]
 ax.plot(t[:70], 1 + slopes[0] * t[:70], ":", color=INK, label="the tangent of both")
 ax.set(
     xlabel="length of the way t (radians, over all atoms)", ylabel="f, relative to the start", ylim=(0, 1.3)
@@ -232,7 +231,7 @@ print("slopes at the start:", np.round(slopes, 6))
 # %%
 # That the slopes agree is the *envelope theorem*. At the best codes F does not change with X to first
 # order, so the gradient of f is the one that belongs to constant codes, :math:`-2 (Y - DX) X^T`.
-# Following costs nothing in the gradient. It pays in the curvature.
+# Following changes nothing in the gradient. It changes the curvature.
 
 # %%
 # The race
@@ -264,8 +263,8 @@ for name, optimizer in optimizers.items():
     history[name] = [iterate.value for iterate in problem.record]
 
 # %%
-# For comparison also the other half of the question: steepest descent that does *not* follow. It walks
-# to the lowest point that it sees with constant codes, and only then solves for them.
+# For comparison also the other half of the question: steepest descent that does *not* follow. It moves to
+# the lowest point for constant codes, and only then solves for the codes.
 
 one_step = SteepestDescent(mdl.WolfeSearch(), max_iterations=1, **settings)
 D, values = D_start, [following.cost(D_start)]
@@ -276,7 +275,7 @@ for _ in range(rounds):
 history["staying, steepest descent"] = values
 
 # %%
-# Can we foresee how slow taking turns will be? On the circle f has cos² 70° = 0.12 of the curvature of
+# Can we predict how slow taking turns will be? On the circle f has cos² 70° = 0.12 of the curvature of
 # the orange curves, near the minimum, and a turn left 1 − 0.12 = 0.88 of the error. Here it is the
 # same, direction by direction: we compare the curvature of f with that of constant codes, whose Hessian
 # takes a direction E to :math:`2 E X X^T`.
@@ -290,9 +289,9 @@ history["staying, steepest descent"] = values
 # .. math:: \min_R \; K[T + R,\, T + R] \;\; \text{has the matrix} \;\;
 #           K_{TT} - K_{TR}\, K_{RR}^{-1} K_{RT} .
 #
-# (f itself does not feel a stretch: codes that follow undo it.) A round multiplies the error by
-# :math:`1 - \rho` in each direction, with ρ the ratio of the two curvatures. The smallest ρ rules in the
-# end: every round leaves :math:`1 - \rho` of the error, and :math:`(1-\rho)^2` of f.
+# (f itself does not depend on a stretch: codes that follow undo it.) A round multiplies the error by
+# :math:`1 - \rho` in each direction, with ρ the ratio of the two curvatures. The smallest ρ determines the
+# rate in the end: every round leaves :math:`1 - \rho` of the error, and :math:`(1-\rho)^2` of f.
 
 turning, stretching = [], []
 for i in range(d):
@@ -320,7 +319,7 @@ predicted = (1 - ratios[0]) ** 2
 without_stretch = (1 - scipy.linalg.eigh(follow, K_TT, eigvals_only=True)[0]) ** 2
 
 # %%
-# The other directions have to die out before we see it, so we let the turns go on for another sixty
+# The errors in other directions have to vanish before we see it, so we continue for another sixty
 # rounds and look at the last thirty.
 
 turns_taken = list(history["taking turns"])
@@ -339,7 +338,7 @@ print(f"(it would be {without_stretch:.4f} if the atoms had to keep their length
 figure, (spectrum, race) = plt.subplots(1, 2, figsize=(10.4, 4.4), width_ratios=[2, 3])
 spectrum.plot(np.arange(1, len(ratios) + 1), ratios, color=INK, lw=2)
 spectrum.plot(1, ratios[0], "o", color=ORANGE, ms=8)
-spectrum.annotate("rules the turns", (1, ratios[0]), (14, -4), textcoords="offset points", color=ORANGE)
+spectrum.annotate("determines the rate", (1, ratios[0]), (14, -4), textcoords="offset points", color=ORANGE)
 spectrum.set(xlabel="direction, sorted", ylabel="curvature: codes follow / codes stay", ylim=(0, 1.05))
 spectrum.set_title("What the codes take off")
 places = {"taking turns": (52, 3e-9), "following, steepest descent": (62, 1e-3)}
@@ -357,15 +356,15 @@ race.set(xlabel="steps, or rounds of two turns", ylabel="f / ‖Y‖²", ylim=(1
 race.set_title("Five ways down the same valley")
 
 # %%
-# Two directions of three have a ratio above 0.8: there it matters little what the codes do. But in some
-# the codes can undo nearly all that a move of the atoms does, and those make the valley. Taking turns
-# has to go down it at the predicted, steady pace. The trust region knows the true curvature and is at
-# rounding level within a dozen steps or so. (Its steps are dearer than a round. We shall count.)
+# Two directions of three have a ratio above 0.8: there it matters little what the codes do. But in some the
+# codes can undo nearly all that a move of the atoms does, and those make the valley. Taking turns goes down
+# it at the predicted rate. The trust region uses the true curvature and is at rounding level within a dozen
+# steps or so. (Its steps are more expensive than a round. We shall count.)
 #
-# And steepest descent? It is the slowest of all, and whether its codes follow or stay cannot be told
-# from the picture: the two lines lie on each other. That is the envelope theorem again. Steepest
-# descent looks at slopes, and the slopes are the same. Following pays for those who learn about
-# curvature. Conjugate gradients do, from step to step; the trust region is told. More of that in
+# And steepest descent? It is the slowest of all, and whether its codes follow or stay makes no visible
+# difference: the two lines lie on each other. That is the envelope theorem again. Steepest descent uses
+# slopes only, and the slopes are the same. Following helps methods that use curvature. Conjugate gradients
+# estimate it, from step to step; the trust region has the exact Hessian. More of that in
 # :ref:`sphx_glr_tutorials_04_solvers.py`.
 
 # %%
@@ -407,15 +406,15 @@ for degrees in (30, 60, 85):
 # * X has a closed form for every D, so it need not be a variable: variable projection leaves a problem
 #   on the spheres.
 # * f is the lower envelope of the objectives with constant codes: the same slope, and less curvature.
-# * Taking turns converges at a pace that the ratio of the curvatures foretells. On a circle and a line
+# * Taking turns converges at a rate that the ratio of the curvatures predicts. On a circle and a line
 #   it is sin²θ.
-# * Following pays for optimizers that know curvature; steepest descent hardly notices.
+# * Following helps optimizers that use curvature; for steepest descent it hardly matters.
 #
-# Prose may be wrong. These lines would fail.
+# These lines would fail if it were not so.
 
 assert abs(found - meeting) < 1e-6 and errors[-1] > 0.01  # one search against forty turns, in degrees
 assert np.isclose(slopes[0], slopes[1])  # the envelope theorem
-phi_stay, phi_follow = (phi for phi, _ in walks.values())
+phi_stay, phi_follow = (phi for phi, _ in restrictions.values())
 assert all(phi_follow(s) <= phi_stay(s) * (1 + 1e-9) for s in t)  # f is the lower envelope
 assert ratios[0] > 0 and ratios[-1] < 1 + 1e-6  # codes that follow take curvature off, never all of it
 assert np.mean(ratios > 0.8) > 0.6  # in most directions it matters little what the codes do

@@ -3,8 +3,8 @@ Swapping solvers
 ================
 
 The dictionary update is a Pymanopt problem, so every Pymanopt optimizer solves it, and one word changes
-the solver. Which one is best? We let five of them run from the same start to the same minimum, and draw
-the race three times: against iterations, against evaluations, and against seconds. Three pictures,
+the solver. Which one is best? We run five of them from the same start to the same minimum, and compare
+them three times: against iterations, against evaluations, and against seconds. Three pictures,
 three rankings. You will see why, and how to read such pictures in papers.
 
 You need NumPy, and :ref:`sphx_glr_tutorials_03_dictionary_update.py` for the problem that is solved.
@@ -46,18 +46,17 @@ def fresh_problem():
 scale = fresh_problem().scale
 
 # %%
-# The five differ in how much they know.
+# The five differ in what they use.
 #
-# * **Steepest descent** knows the slope. It walks downhill and looks for the lowest point of its path,
+# * **Steepest descent** uses the gradient. It moves downhill and looks for the lowest point of its path,
 #   by golden section (as in the SimCO paper) or by a search that uses derivatives
 #   (:ref:`sphx_glr_tutorials_02_line_search.py`).
-# * **Conjugate gradients** also remember the last direction, and bend the new one so that it does not
-#   undo it.
-# * **L-BFGS** remembers the last ten steps, and how the gradient changed along them. That is curvature,
-#   learned.
-# * A **trust region** is told the curvature. It minimises a quadratic model made with the exact
-#   Hessian, inside a ball in which it trusts the model; for that it asks for several products of the
-#   Hessian with a vector.
+# * **Conjugate gradients** also use the last direction, and choose the new one so that it does not undo it.
+# * **L-BFGS** stores the last ten steps, and how the gradient changed along them. That is an estimate of
+#   the curvature.
+# * A **trust region** uses the exact curvature. It minimises a quadratic model made with the exact Hessian,
+#   inside a ball in which it trusts the model; for that it evaluates several products of the Hessian with a
+#   vector.
 #
 # (The last three also use a *preconditioner* that the problem offers. The exercise asks what it is good
 # for.)
@@ -80,16 +79,16 @@ looks = {name: mdl.plotting.method_style(name.removeprefix("SD, ")) for name in 
 looks["SD, derivative search"] = mdl.plotting.method_style("steepest descent")
 
 # %%
-# Honest books
-# ------------
+# Counting evaluations
+# --------------------
 #
 # What a solver reports about itself is not to be relied on: Pymanopt's ``cost_evaluations`` is its
 # number of iterations. So the problem counts for itself. ``problem.counts`` holds what was really
 # computed, ``problem.record`` has an entry for every point that the solver accepted. We want the counts
-# at each of those points, so we give the problem a record that copies them down.
+# at each of those points, so we give the problem a record that stores them.
 
 
-class Books(list):
+class CountingRecord(list):
     """A record that notes, with every accepted point, what has been computed until then."""
 
     def __init__(self, counts):
@@ -103,7 +102,7 @@ class Books(list):
 
 
 def solve(solver, problem, start):
-    problem.record = Books(problem.counts)
+    problem.record = CountingRecord(problem.counts)
     begin = process_time()
     solver.run(problem, initial_point=start)
     problem.record.seconds = np.array(problem.record.seconds) - begin
@@ -111,9 +110,9 @@ def solve(solver, problem, start):
 
 
 # %%
-# An *evaluation* is one pass over all signals, of one of three kinds: a value of f (the gradient comes
-# along for nothing, from the same pass); a Hessian product; a probe of a line search. The first time
-# round Numba has to load its compiled kernels, so we warm up before we look at the clock.
+# An *evaluation* is one pass over all signals, of one of three kinds: a value of f (with the gradient, from
+# the same pass); a Hessian product; a probe of a line search. The first time round Numba has to load its
+# compiled kernels, so we warm up before we look at the clock.
 
 for solver in (SteepestDescent(mdl.WolfeSearch(), max_iterations=1, verbosity=0), solvers["trust region"]):
     solve(solver, fresh_problem(), D_start)
@@ -167,30 +166,30 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", 
 # which looked alike, are a factor of six apart: here one sees what golden section costs, about 17
 # probes a step against two.
 #
-# **Against seconds** golden section comes back, at about twice the time of its sibling and not six
-# times. The others are close, and on your machine their order may be another one. For not all
-# evaluations have the same price.
+# **Against seconds** golden section comes back, at about twice the time of the derivative search and not
+# six times. The others are close, and on your machine their order may be another one. Not all evaluations
+# take the same time.
 
 # %%
-# The price list
-# --------------
+# What one evaluation costs
+# -------------------------
 #
-# Let us buy one of each. A probe of φ does not look at the signals themselves, only at inner products
-# that were computed when the search began (that is the price of *setting up* a search).
+# Let us time one of each. A probe of φ does not use the signals themselves, only inner products that were
+# computed when the search began (that is the cost of *setting up* a search).
 
 
-def price(buy, times=20):
+def seconds_of(task, times=20):
     seconds = []
     for k in range(times):
         begin = process_time()
-        buy(k)
+        task(k)
         seconds.append(process_time() - begin)
     return min(seconds)
 
 
 problem = fresh_problem()
 points = [spheres.random_point(rng=k) for k in range(21)]
-problem.euclidean_hessian(points[-1], away)  # from now on it keeps its factorisations
+problem.euclidean_hessian(points[-1], away)  # once before the clock runs
 phi = problem.restrict(D_start, away)
 phi(0.05)  # the first probe sets the search up
 
@@ -199,22 +198,23 @@ def set_up_and_probe(k):
     problem.restrict(D_start, (1 + k) * away)(0.1)
 
 
-prices = {
-    "values with gradients": price(
+unit_costs = {
+    "values with gradients": seconds_of(
         lambda k: (problem.cost(points[k]), problem.euclidean_gradient(points[k]))
     ),
-    "Hessian products": price(lambda k: problem.euclidean_hessian(points[19], away)),
-    "setting up searches": price(set_up_and_probe),
-    "probes": price(lambda k: phi(0.1 + k / 100)),
-    "probes with slope": price(lambda k: phi.derivative(0.4 + k / 100)),
+    "Hessian products": seconds_of(lambda k: problem.euclidean_hessian(points[19], away)),
+    "setting up searches": seconds_of(set_up_and_probe),
+    "probes": seconds_of(lambda k: phi(0.1 + k / 100)),
+    "probes with slope": seconds_of(lambda k: phi.derivative(0.4 + k / 100)),
 }
-prices["setting up searches"] -= prices["probes"]
-unit = prices["values with gradients"]
-for item, seconds in prices.items():
+unit_costs["setting up searches"] -= unit_costs["probes"]
+unit = unit_costs["values with gradients"]
+for item, seconds in unit_costs.items():
     print(f"{item:22s} {1e3 * seconds:6.2f} ms   {seconds / unit:4.2f} of a value with its gradient")
 
 # %%
-# With prices and counts we can write the bill of every solver, and compare with what it really took.
+# With these costs and the counts we can predict the time of every solver, and compare with what it really
+# took.
 
 figure, ax = plt.subplots(figsize=(8.4, 3.8))
 colours = ("#0072B2", "#D55E00", "#CC79A7", "#E69F00", "#F4C95D", "#D5D5D5")
@@ -222,11 +222,11 @@ for place, (name, run) in enumerate(runs.items()):
     counts = run.counts
     searches = 0 if name == "trust region" else len(run.record) - 1
     probes = (counts.probe, 0) if "golden" in name else (0, counts.probe)
-    bought = (counts.value, counts.hessian, searches, *probes)
-    costs = [1e3 * seconds * number for seconds, number in zip(prices.values(), bought, strict=True)]
+    numbers = (counts.value, counts.hessian, searches, *probes)
+    costs = [1e3 * seconds * number for seconds, number in zip(unit_costs.values(), numbers, strict=True)]
     costs.append(max(1e3 * run.record.seconds[-1] - sum(costs), 0))
     lefts = np.cumsum([0, *costs[:-1]])
-    for cost, left, colour, item in zip(costs, lefts, colours, [*prices, "all the rest"], strict=True):
+    for cost, left, colour, item in zip(costs, lefts, colours, [*unit_costs, "all the rest"], strict=True):
         ax.barh(place, cost, left=left, color=colour, height=0.6, label=item if place == 0 else None)
 ax.set(
     yticks=range(len(runs)),
@@ -240,25 +240,25 @@ ax.legend()
 
 # %%
 # Golden section spends its time on probes, the trust region on Hessian products, and what is left is
-# Python: the solver's own arithmetic and the walk from point to point. The smaller the problem, the
+# Python: the solver's own arithmetic and the moves from point to point. The smaller the problem, the
 # larger that part. So a count of evaluations says more about a method than seconds do, but only if it
 # says what was counted; and seconds say more about a program.
 
 # %%
-# How far do you want to go?
-# --------------------------
+# How exact must it be?
+# ---------------------
 #
 # There is a fourth question, and it often decides. In a learning loop the support changes after every
-# update, so nobody needs eight digits. What does it take to come within 10 %, 1 % and a millionth of
+# update, so eight digits are not needed. What does it take to come within 10 %, 1 % and a millionth of
 # the way down?
 
-shares = (0.1, 0.01, 1e-6)
+fractions = (0.1, 0.01, 1e-6)
 print(f"evaluations until ... is left {'10 %':>10s} {'1 %':>10s} {'1e-6':>10s}")
 needed = {}
 for name, run in runs.items():
     values = np.array([iterate.value for iterate in run.record])
     left = (values - minimum) / (values[0] - minimum)
-    needed[name] = [run.record.evaluations[np.flatnonzero(left <= share)[0]] for share in shares]
+    needed[name] = [run.record.evaluations[np.flatnonzero(left <= fraction)[0]] for fraction in fractions]
     print(f"{name:29s} {needed[name][0]:10d} {needed[name][1]:10d} {needed[name][2]:10d}")
 
 # %%
@@ -270,9 +270,9 @@ for name, run in runs.items():
 # Exercise
 # --------
 #
-# In real data some atoms are used much, others hardly. Give atom i the weight :math:`10^{-i/d}`, so
-# that the last is ten times weaker than the first. Which solvers suffer? Then hand
-# ``precondition=False`` to :func:`~manifold_dl.update_problem` and try again.
+# In real data some atoms are used much, others hardly. Give atom i the weight :math:`10^{-i/d}`, so that
+# the last is ten times weaker than the first. Which solvers become slower? Then pass ``precondition=False``
+# to :func:`~manifold_dl.update_problem` and try again.
 #
 # .. raw:: html
 #
@@ -280,9 +280,9 @@ for name, run in runs.items():
 #
 # The curvature of f along an atom is about twice the energy of its codes, :math:`2\|X_i\|^2`, which now
 # differs by a factor of nearly a hundred. A step that suits the strong atoms is a hundredth of what the
-# weak ones need, and steepest descent does not arrive. (The noise is what it was.) The problem offers a
-# *preconditioner* that divides the gradient of every atom by its energy. Conjugate gradients, L-BFGS and
-# the trust region ask for it, and hardly notice. Without it they pay, too.
+# weak ones need, and steepest descent does not reach the minimum. (The noise is the same as before.) The
+# problem offers a *preconditioner* that divides the gradient of every atom by its energy. Conjugate
+# gradients, L-BFGS and the trust region use it, and are hardly slower. Without it they are slower, too.
 
 weights = 10.0 ** (-np.arange(d) / d)
 Y_uneven = (D_true * weights) @ X_true + 0.03 * noise
@@ -306,22 +306,22 @@ for precondition in (True, False):
 # -----------------
 #
 # * One word swaps the solver. Here all of them found the same minimum.
-# * Iterations flatter the methods whose iterations are long. Count evaluations, say of what, and know
-#   their prices.
-# * Slopes alone take many steps; learned or exact curvature takes few.
-# * A preconditioner that knows how much each atom is used is worth more than the choice among the
+# * Iterations favour the methods whose iterations are long. Count evaluations, say of what, and measure
+#   what they cost.
+# * With gradients alone it takes many steps; with estimated or exact curvature few.
+# * A preconditioner made of how much each atom is used is worth more than the choice among the
 #   better solvers.
 
 iterations = {name: len(run.record) - 1 for name, run in runs.items()}
 evaluations = {name: run.record.evaluations[-1] for name, run in runs.items()}
 golden, derivative, gradients, bfgs, region = solvers
 assert all(np.isclose(run.record[-1].value, minimum, rtol=1e-8) for run in runs.values())  # the same minimum
-assert iterations[region] < iterations[gradients] < iterations[derivative]  # the more one knows ...
+assert iterations[region] < iterations[gradients] < iterations[derivative]  # curvature saves steps
 assert abs(iterations[golden] - iterations[derivative]) < 0.2 * iterations[golden]  # the same steps,
-assert evaluations[golden] > 3 * evaluations[derivative]  # ... another bill: the derivative pays
+assert evaluations[golden] > 3 * evaluations[derivative]  # ... fewer evaluations with derivatives
 lead = iterations[bfgs] / iterations[region]
 assert evaluations[bfgs] / evaluations[region] < 0.75 * lead  # the trust region's lead is in what one counts
-assert steps[derivative, True] > 140  # steepest descent asks for no preconditioner, and does not arrive
-assert 2 * steps[gradients, True] < steps[gradients, False]  # who asks for it is spared
+assert steps[derivative, True] > 140  # steepest descent uses no preconditioner, and is too slow
+assert 2 * steps[gradients, True] < steps[gradients, False]  # with it, others are not
 
 plt.show()

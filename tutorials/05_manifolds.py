@@ -3,7 +3,7 @@ Swapping manifolds
 ==================
 
 A manifold says where a dictionary may move. Swap it, and the signals, the objective and the solver stay
-as they are: one argument changes. This tutorial tries five of them and asks each time what changes and
+as they are: one argument changes. This tutorial tries five of them and shows each time what changes and
 what does not: why norms are fixed, what signs are worth, how pictures keep their brightness to
 themselves, and how knowing more about the atoms makes fewer signals suffice.
 
@@ -14,7 +14,7 @@ You need NumPy, and an idea of the dictionary update: :ref:`sphx_glr_tutorials_0
 # One argument
 # ------------
 #
-# Wherever this package asks for a ``manifold=``, it takes a *factory*: anything that is called with (m,
+# Every argument ``manifold=`` of this package takes a *factory*: anything that is called with (m,
 # k) and returns a manifold of m×k matrices, an atom in every column. Here are five, for 16 atoms of
 # length 16. The dimension is the number of ways in which a dictionary can move.
 
@@ -47,21 +47,20 @@ for factory in (Euclidean, Spheres, Lines, ZeroMean, Orthonormal):
 
 # %%
 # The same signals, the same solver. Spheres and lines give the same numbers. Euclidean space has 16
-# dimensions more, and gains nothing by them but norms that are all over the place. Here the true atoms
-# are orthonormal, so that manifold fits well with half the freedom; and they have means, so
+# dimensions more, and gains nothing by them but norms of any size. Here the true atoms are
+# orthonormal, so that manifold fits well with half the freedom; and they have means, so
 # ``ZeroMean`` cannot fit. Let us look at them one by one.
 
 # %%
 # Euclidean: why norms are fixed
 # ------------------------------
 #
-# Make an atom twice as long and halve its codes: DX is the same. So without a ridge f does not see
-# norms at all, and the 16 dimensions more were worth nothing. That is a nuisance. With a ridge it is a
-# disaster:
+# Make an atom twice as long and halve its codes: DX is the same. So without a ridge f does not depend on
+# norms at all, and the 16 additional dimensions gain nothing. With a ridge it is worse:
 #
 # .. math:: f(D) = \sum_j \min_x \|y_j - D_{\Omega_j} x\|^2 + \mu \|x\|^2
 #
-# charges for the codes. A dictionary on the run from that charge grows, and its codes shrink.
+# penalizes the codes. The penalty can be made small by atoms that grow, while their codes shrink.
 
 rounds = 40
 history = {}
@@ -86,10 +85,10 @@ axes[1].legend()
 print({name: f"f / ‖Y‖² = {columns[-1][0]:.4f} in the end" for name, columns in history.items()})
 
 # %%
-# In Euclidean space the objective falls to about 0.01, and that is not a success. It is the error
-# without a ridge, from the table above: the dictionary has evaded the charge. Nor does it come to rest.
-# The norms grow and grow, since the lowest value is at infinity. On the spheres the ridge means
-# something, and descent ends after a few updates.
+# In Euclidean space the objective falls to about 0.01, and that is not a success. It is the error without a
+# ridge, from the table above: the dictionary has evaded the penalty. Nor does it converge. The norms grow
+# without bound, since the lowest value is at infinity. On the spheres the ridge means something, and
+# descent ends after a few updates.
 
 # %%
 # Lines: what a sign is worth
@@ -97,7 +96,7 @@ print({name: f"f / ‖Y‖² = {columns[-1][0]:.4f} in the end" for name, column
 #
 # An atom and its negative are the same atom to us, for the codes absorb the sign. So f has every
 # minimum twice, on opposite sides of the sphere, and with 16 atoms :math:`2^{16}` times. Does it
-# matter? Not to a descent, which goes to the nearest. But it does as soon as two dictionaries are
+# matter? Not to a descent, which ends at the nearest. But it does as soon as two dictionaries are
 # compared or averaged.
 #
 # Say two people learn a dictionary, each from one half of the signals.
@@ -109,7 +108,7 @@ rough = spheres.retraction(D_true, 0.1 * rng.standard_normal(D_true.shape))
 halves = []
 for half in (slice(0, 150), slice(150, 300)):
     problem = mdl.update_problem(Y[:, half], X[:, half].astype(bool), mu=1e-3)
-    start = rough * rng.choice([-1, 1], 24)  # nobody told them about signs
+    start = rough * rng.choice([-1, 1], 24)  # with random signs
     halves.append(TrustRegions(verbosity=0).run(problem, initial_point=start).point)
 
 
@@ -127,9 +126,9 @@ for name, manifold in (("Spheres", spheres), ("Lines", lines)):
     )
 
 # %%
-# :class:`~manifold_dl.manifolds.Lines` knows that the two nearly agree, and its mean is better than
-# either, as a mean should be. On the spheres half of the atoms have met their own negatives on the
-# other side. The way between the two dictionaries tells it best:
+# :class:`~manifold_dl.manifolds.Lines` has the two close to each other, and their mean is better than
+# either, as a mean should be. On the spheres half of the atoms have met their own negatives on the other
+# side. The geodesic between the two dictionaries shows it:
 
 figure, (circle, way) = plt.subplots(1, 2, figsize=(10.4, 3.8))
 theta = np.linspace(0, 2 * np.pi, 361)
@@ -145,15 +144,15 @@ problem = mdl.update_problem(Y, X.astype(bool), mu=1e-3)
 t = np.linspace(0, 1, 61)
 for manifold, colour in ((spheres, ORANGE), (lines, BLUE)):
     step = manifold.log(*halves)
-    walk = [problem.cost(manifold.exp(halves[0], s * step)) / problem.scale for s in t]
-    way.plot(t, walk, color=colour, lw=2, label=type(manifold).__name__)
+    costs = [problem.cost(manifold.exp(halves[0], s * step)) / problem.scale for s in t]
+    way.plot(t, costs, color=colour, lw=2, label=type(manifold).__name__)
 way.set(xlabel="from the first dictionary (0) to the second (1)", ylabel="f / ‖Y‖²", ylim=(0, None))
-way.set_title("The straightest way from one half to the other")
+way.set_title("The geodesic from one half to the other")
 way.legend()
 
 # %%
-# A mountain of our own making. What has *not* changed is everything local: gradients, geodesics and
-# Hessians of the two are the same, and so is a descent.
+# On the spheres a high maximum lies between them, only because of the signs. Everything local is
+# *unchanged*: gradients, geodesics and Hessians of the two are the same, and so is a descent.
 
 # %%
 # ZeroMean: pictures and their brightness
@@ -187,8 +186,7 @@ learned = {
 }
 
 # %%
-# And now somebody switches on the light: the same patches, all brighter by 0.3. The structure has not
-# changed. Do the codes know?
+# Now add light: the same patches, all brighter by 0.3. The structure has not changed. Have the codes?
 
 structure = np.linalg.norm(patches - patches.mean(axis=0)) ** 2
 unmoved, errors = {}, {}
@@ -208,10 +206,10 @@ for ax, (name, D) in zip(axes, learned.items(), strict=True):
     ax.set_title(f"{name}\nunmoved by the light: {unmoved[name]:.0%}")
 
 # %%
-# Left, every atom carries brightness (zero is middle grey), and more light needs other atoms. In the
-# middle there is a constant atom, but the others keep some of the brightness they began with. On the
-# right it is impossible by construction: the atoms are orthogonal to the constant one, and brightness
-# is none of their business. What the geometry forbids needs no penalty and no luck.
+# Left, every atom carries brightness (zero is middle grey), and more light needs other atoms. In the middle
+# there is a constant atom, but the others keep some of the brightness they began with. On the right it is
+# impossible by construction: the atoms are orthogonal to the constant one, and do not depend on brightness.
+# What the geometry excludes needs no penalty.
 
 # %%
 # Orthonormal: knowing more, needing less
@@ -229,13 +227,13 @@ Y = cosines @ X
 recovered = {}
 for factory in (Spheres, Orthonormal):
     D = factory(m, m).random_point(rng=10)
-    for mu in (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 0):  # a ridge that is let go: see tutorial 7
+    for mu in (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 0):  # a ridge that is reduced: see tutorial 7
         problem = mdl.update_problem(Y, X.astype(bool), manifold=factory, mu=mu)
         solver = TrustRegions(max_iterations=60, min_gradient_norm=1e-10 * problem.scale, verbosity=0)
         D = solver.run(problem, initial_point=D).point
-    share = mdl.metrics.recovery(D, cosines)
-    recovered[factory.__name__] = share, problem.cost(D) / problem.scale, D
-    print(f"{factory.__name__:12s} error {recovered[factory.__name__][1]:.0e}, atoms found: {share:.0%}")
+    fraction = mdl.metrics.recovery(D, cosines)
+    recovered[factory.__name__] = fraction, problem.cost(D) / problem.scale, D
+    print(f"{factory.__name__:12s} error {recovered[factory.__name__][1]:.0e}, atoms found: {fraction:.0%}")
 
 figure, axes = plt.subplots(2, 6, figsize=(10.4, 3.4), sharex=True, sharey=True)
 for row, (name, (_, _, D)) in zip(axes, recovered.items(), strict=True):
@@ -268,7 +266,7 @@ figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="normal")
 #
 # On the spheres ink comes in both signs: a digit may be white or black, with a halo of the other. On
 # ``NonNegative`` atoms are made of ink, in strokes and whole digits. (Codes may still be negative: that
-# would be the coder's business.) It costs little error.
+# depends on the coder.) It costs little error.
 
 digits = load_digits().data.T / 16
 inks = {}
@@ -299,9 +297,9 @@ for ax, factory in zip(axes, (Spheres, NonNegative), strict=True):
 # What we have seen
 # -----------------
 #
-# * A manifold is one argument. Signals, supports, objective and solver do not know of it.
+# * A manifold is one argument. Signals, supports, objective and solver do not change.
 # * Norms are fixed because a ridge without fixed norms has no minimum.
-# * Signs mean nothing to f. Lines say so to everybody who compares dictionaries.
+# * f does not depend on signs. Use lines where dictionaries are compared.
 # * What is known of the atoms belongs into the geometry: it holds exactly, costs no penalty, and fewer
 #   signals suffice.
 

@@ -57,9 +57,9 @@ for atoms in ([5], [5, 6, 7, 8], range(d)):
 # .. math:: f(u) = \|Y_r\|^2 - \|Y_r^T u\|^2 .
 #
 # Make :math:`\|Y_r^T u\|` as large as possible: that is what the *leading left singular vector* of
-# :math:`Y_r` does, and K-SVD has its name from computing it. SimCO's authors ask what a gradient
-# descent would find, and prove (their Theorem 1) that from a random start it finds the same vector,
-# with probability one. In three dimensions we can watch.
+# :math:`Y_r` does, and K-SVD has its name from computing it. SimCO's authors study what a gradient descent
+# would find, and prove (their Theorem 1) that from a random start it finds the same vector, with
+# probability one. In three dimensions we can watch.
 
 rng = np.random.default_rng(2)
 rotation, _ = np.linalg.qr(rng.standard_normal((3, 3)))
@@ -122,16 +122,16 @@ world.set(xticklabels=[], yticklabels=[], title="The same as a map, with 24 desc
 world.grid(False)
 
 # %%
-# Rivers from everywhere end in one of two lakes, u₁ and −u₁, which are the same atom. There are other
-# places where the gradient vanishes: the peaks ±u₃, and the passes ±u₂. The orange start was chosen
-# with malice, exactly on the watershed, and ends at the pass. A random start hits the watershed with
-# probability zero. That is the theorem.
+# The paths end at one of two minima, u₁ and −u₁, which are the same atom. There are other points where the
+# gradient vanishes: the maxima ±u₃, and the saddles ±u₂. The orange start was chosen exactly on the great
+# circle between the two basins, and ends at a saddle. A random start is on it with probability zero. That
+# is the theorem.
 
 # %%
 # Any optimizer is an SVD
 # -----------------------
 #
-# Back to sixteen dimensions and atom 5. Five roads, one destination:
+# Back to sixteen dimensions and atom 5. Five methods, one result:
 
 residual = Y - D0 @ X0
 users = X0.toarray()[5] != 0
@@ -158,8 +158,8 @@ for name, optimizer in optimizers.items():
 # %%
 # The values agree to rounding. (The vectors do so to half as many digits where a method stops by its
 # gradient or value: near a minimum f is flat.) A whole sweep over the atoms agrees as well.
-# :class:`~manifold_dl.KSVD` *is* :class:`~manifold_dl.SimCO` with one atom at a time; swap the closed
-# form for a trust region and nothing happens.
+# :class:`~manifold_dl.KSVD` *is* :class:`~manifold_dl.SimCO` with one atom at a time; replace the closed
+# form by a trust region and the result is the same.
 
 region = TrustRegions(max_iterations=100, min_gradient_norm=1e-9, verbosity=0)
 D_svd, X_svd = mdl.KSVD()(Y, D0, X0)
@@ -237,24 +237,23 @@ right.legend(loc="lower right", bbox_to_anchor=(1, 0.08))
 
 # %%
 # **Left**: the larger the set, the fewer sweeps; slowly at first, and at :math:`|I| = 32` one sweep is
-# the whole problem. Why? Atoms that appear in the same signals explain the same things, and when one of
+# the whole problem. Why? Atoms that appear in the same signals depend on each other, and when one of
 # them moves, the others should move with it. One at a time, each adapts to what the others were, not to
 # what they will be. That is taking turns again, as in
 # :ref:`sphx_glr_tutorials_03_dictionary_update.py`, this time between atoms.
 #
-# **Right**: larger sets make harder problems, but fewer, and less work in all. A signal of four atoms
-# is visited four times in a sweep of single atoms, and once if all move together; and every small
-# problem costs Python time to set up and to solve. The closed form saves K-SVD from that. Nor does
-# anybody have to solve a large problem to its end: the default of :class:`~manifold_dl.SimCO` makes
-# five steps with all atoms, and gives the sparse coder its turn.
+# **Right**: larger sets make harder problems, but fewer, and less work in all. A signal of four atoms is
+# processed four times in a sweep of single atoms, and once if all move together; and every small problem
+# costs Python time to set up and to solve. The closed form of K-SVD avoids that. Nor is it necessary to
+# solve a large problem to its minimum: the default of :class:`~manifold_dl.SimCO` makes five steps with all
+# atoms, and then the sparse coder runs again.
 
 # %%
 # What order costs
 # ----------------
 #
-# Whoever goes one by one has to choose an order. Does it matter which? We try 20 random ones, and three
-# ways to use each: keep it, draw a fresh one for every sweep, or run through it forwards and backwards
-# in turn.
+# One atom at a time needs an order. Does it matter which? We try 20 random ones, and three ways to use
+# each: keep it, draw a fresh one for every sweep, or run through it forwards and backwards in turn.
 
 shown, kinds = 6, ("kept", "fresh every sweep", "there and back")
 orders = {kind: [] for kind in kinds}
@@ -289,10 +288,10 @@ for kind in kinds:
     print(f"{kind:18s} mean excess after {shown} sweeps: {means[kind][-1]:.1e}")
 
 # %%
-# *Which* order it is matters little: within a kind the dots lie close together. What matters is how
-# long an atom waits. In a kept order every atom waits for all others to move before it moves again. In
-# a fresh order some come last in one sweep and first in the next, with nothing new to learn; there and
-# back that happens by design. With all atoms at once there is no order, and nobody waits.
+# *Which* order it is matters little: within a kind the dots lie close together. What matters is how long an
+# atom waits. In a kept order every atom waits for all others to move before it moves again. In a fresh
+# order some come last in one sweep and first in the next, when nothing has changed for them; forwards and
+# backwards that always happens. With all atoms at once there is no order, and no atom waits.
 
 # %%
 # Exercise
@@ -306,9 +305,9 @@ for kind in kinds:
 #
 #    <details class="answer"><summary>Answer</summary>
 #
-# Blocks lose nothing where no signal uses atoms of two of them. Then f is a sum of functions of one
-# group each, and one sweep over the groups is the whole problem. Random blocks of the same size tear
-# the groups apart. If your atoms fall into groups, say so.
+# Blocks lose nothing where no signal uses atoms of two of them. Then f is a sum of functions of one group
+# each, and one sweep over the groups is the whole problem. Random blocks of the same size divide the
+# groups. If your atoms form groups, use them as blocks.
 
 rng = np.random.default_rng(0)
 groups = np.arange(d).reshape(8, 4)
@@ -337,9 +336,9 @@ for name, schedule in {"groups": list(groups), "random blocks": Blocks(4), "all"
 #
 # * K-SVD, SimCO and all block methods are one method with different sets of atoms.
 # * With one atom the minimum is a singular vector, and every optimizer finds it: the other stationary
-#   points are peaks and passes.
-# * Atoms that share signals should move together. Larger sets need fewer sweeps.
-# * One at a time needs an order. Any will do, if it is kept.
+#   points are maxima and saddles.
+# * Atoms that appear in the same signals should move together. Larger sets need fewer sweeps.
+# * One at a time needs an order. Any order is good, if it is kept.
 
 ends = np.array([abs(path[-1] @ u1) for path in paths])
 assert ends.min() > 0.999  # every random start ends at the leading singular vector, up to its sign

@@ -2,9 +2,9 @@
 Ill-conditioned dictionaries: singular or stationary?
 =====================================================
 
-A descent has stopped: the objective does not fall any more. Has it arrived at a minimum, or is it stuck at
-the foot of a cliff? This tutorial shows the cliff on a sphere you can see, tells the two kinds of stop
-apart with one number, and then repairs the matter: with a ridge on the codes, which is let go in stages.
+A descent has stopped: the objective does not decrease any more. Is it at a minimum, or stuck at a point
+where the objective is not continuous? This tutorial shows such a point on a sphere you can see, distinguishes
+the two cases by one number, and then solves the problem: with a ridge on the codes, reduced in stages.
 
 You need NumPy, and the dictionary update as :ref:`sphx_glr_tutorials_03_dictionary_update.py` introduces
 it: the atoms move, and the codes follow by least squares.
@@ -27,10 +27,10 @@ BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#7A7A7A"
 # --------------------
 # A signal :math:`y` in three dimensions uses two atoms, :math:`d_1` and :math:`d_2`. They span a plane, the
 # best codes project :math:`y` to that plane, and what is left over is the residual. So the fit does not
-# care about the two atoms as such. It cares about their *plane*.
+# depend on the two atoms as such, but on their *plane*.
 #
-# Let :math:`d_1` point to the pole of the sphere, and let :math:`d_2` be a hair away from it. Which way it
-# leans decides everything:
+# Let :math:`d_1` point to the pole of the sphere, and let :math:`d_2` be very close to it. The direction in
+# which it leans decides everything:
 
 pole, y = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
 
@@ -77,11 +77,11 @@ for i, (a, b, title) in enumerate(
     ax.set_box_aspect((1, 1, 1), zoom=1.15)
 
 # %%
-# The cliff
-# ---------
+# A discontinuity
+# ---------------
 # Now let :math:`d_1` stay at the pole and draw the objective as a map, over all places of :math:`d_2`
-# around it. We give :math:`d_2` a second signal, which it serves alone, and which wants it to lean both
-# ways; so there is something to move for.
+# around it. We give :math:`d_2` a second signal, which uses that atom alone, and is closest to it if it
+# leans both ways; so there is a reason to move.
 #
 # :func:`~manifold_dl.update_problem` computes the objective of both atoms. We want to move one of them by
 # hand, so we wrap it into a Pymanopt problem on a single sphere.
@@ -101,7 +101,7 @@ def second_atom(mu):
     return pymanopt.Problem(sphere, cost, euclidean_gradient=gradient)
 
 
-def walk(mu, start, steps):
+def descend(mu, start, steps):
     """Steepest descent with golden section, as in the paper: every point of the way, 3×1 each."""
     problem, points = second_atom(mu), [start]
     descent = SteepestDescent(line_searcher=mdl.GoldenSection(), max_iterations=1, verbosity=0)
@@ -111,7 +111,7 @@ def walk(mu, start, steps):
 
 
 start = near_pole(-0.9, 0.4)[:, None]
-stuck_way = walk(0.0, start, steps=60)
+stuck_way = descend(0.0, start, steps=60)
 
 # %%
 # Here is the map, twice: as a whole, and 25 times enlarged around the pole.
@@ -148,10 +148,10 @@ figure.colorbar(colours, ax=axes, label="objective", ticks=[0.5, 1, 1.5, 2])
 
 # %%
 # Dark is low. Around the pole the objective depends on the *direction* of :math:`d_2` and not on its
-# distance, so the map is a pinwheel, and enlarging it changes nothing. All its heights meet in one point:
+# distance, so the map is a pinwheel, and enlarging it changes nothing. All its values meet in one point:
 # the function is not continuous there, let alone differentiable. The minimum is the dark lobe on the right.
-# Descent comes along the lobe on the left, whose walls close in on it. It bounces between them, in steps
-# that shrink as the pole comes nearer, and never gets across.
+# Descent follows the lobe on the left, which becomes narrower towards the pole. It jumps from side to side,
+# in steps that shrink near the pole, and never gets across.
 #
 # Watch the numbers, step by step. κ is the ratio of the largest to the smallest singular value of the pair
 # of atoms; for two of them at a small angle θ it is about 2/θ.
@@ -167,29 +167,28 @@ for step in (0, 5, 10, 20, 40, 60):
 pole_gradient, pole_kappa = slope, kappa
 
 # %%
-# The objective alone looks like convergence. The gradient tells the truth: it does not go to zero. The pull
-# to the other side is as strong as ever; only the steps have become short. That is the difference we are
-# after:
+# The objective alone looks like convergence. The gradient shows that it is not: it does not go to zero. It
+# is as large as before; only the steps have become short. That is the difference:
 #
 # * at a **stationary** point the gradient vanishes;
 # * at a **singular** point it does not, and some support of the dictionary is nearly dependent.
 #
 # Why the ridge helps
 # -------------------
-# Remember the twenty minus twenty. In a pair at a small angle θ the codes are of the size 1/θ, and that is
-# what the singular point can be recognised by before one falls into it. Regularized SimCO charges for them:
+# Remember the twenty minus twenty. In a pair at a small angle θ the codes are of the size 1/θ, so large
+# codes announce a singular point. Regularized SimCO penalizes them:
 #
 # .. math:: f_\mu(D) = \sum_j \min_x \|y_j - D_{\Omega_j} x\|^2 + \mu \|x\|^2 .
 #
-# With :math:`\mu > 0` it does not pay to fit a signal with atoms that are nearly parallel. One can even
-# show that :math:`\|x\| \le \|y\| / (2\sqrt\mu)`, wherever the atoms are, so that all is smooth. The cliff
-# becomes a hill, and hills can be walked around. Afterwards we want :math:`\mu = 0` back, so we let it go
-# in stages, each starting where the last one ended. This is called *continuation*.
+# With :math:`\mu > 0` it is too expensive to fit a signal with atoms that are nearly parallel. One can even
+# show that :math:`\|x\| \le \|y\| / (2\sqrt\mu)`, wherever the atoms are, so that all is smooth. The
+# discontinuity becomes a smooth hill, and a descent can pass it. In the end we want :math:`\mu = 0`, so we
+# reduce it in stages, each starting where the last one ended. This is called *continuation*.
 
 stages = [0.1, 0.01, 0.0]
 ways = []
 for mu in stages:
-    ways.append(walk(mu, ways[-1][-1] if ways else start, steps=12))
+    ways.append(descend(mu, ways[-1][-1] if ways else start, steps=12))
 
 figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.6), sharey=True)
 for ax, mu, way in zip(axes, stages, ways, strict=True):
@@ -207,15 +206,14 @@ print(f"gradient {sphere.norm(found, bare.riemannian_gradient(found)):.0e}")
 
 # %%
 # With μ = 0.1 the left lobe is no valley at all. The path passes the pole on its way to the other side, and
-# the later stages only have to trim what the ridge has bent.
+# the later stages only have to correct what the ridge has changed.
 #
 # Sixteen dimensions
 # ------------------
-# Does this happen without being staged? In Section VI-A the SimCO paper shows an example: 78 signals of
-# length 16, made of 32 atoms, four in each; the support is known, and all methods begin at the same
-# dictionary. Three of the four end at a singular point. We repeat it with a draw of our own. (It was looked
-# for, as the paper's was: by the verdict that we shall ask for below, all three fail in about a third of
-# the draws.)
+# Does this also happen in practice? In Section VI-A the SimCO paper shows an example: 78 signals of length
+# 16, made of 32 atoms, four in each; the support is known, and all methods begin at the same dictionary.
+# Three of the four end at a singular point. We repeat it with a draw of our own. (It was looked for, as the
+# paper's was: by the test that is used below, all three fail in about a third of the draws.)
 
 rng = np.random.default_rng(3)
 true, codes, Y = mdl.datasets.synthetic(16, 32, 78, sparsity=4, rng=rng)
@@ -268,10 +266,10 @@ for name, D in ends.items():
 
 # %%
 # Regularized SimCO is not at a minimum of this objective either: it minimises another one, with μ = 0.01,
-# and steepest descent takes its time. But nothing bars its way.
+# and steepest descent is slow. But it is not stuck.
 #
-# Who is to blame?
-# ----------------
+# Which signal is the cause?
+# --------------------------
 # Let us look at all 78 supports of the stuck dictionary instead of the worst one only.
 
 stuck = ends["primitive SimCO"]
@@ -298,12 +296,12 @@ right.legend()
 
 # %%
 # It is a single signal out of 78. Four atoms have come to lie almost in a space of three dimensions, so
-# that tiny differences between them, blown up by huge codes, fit that one signal. The other signals do not
-# mind, and the way back is barred by the walls of the pinwheel.
+# that tiny differences between them, blown up by huge codes, fit that one signal. The other signals hardly
+# depend on it, and the descent cannot get back, as on the map above.
 #
-# Out of the trap
-# ---------------
-# Now the proof that it was a trap and no minimum. We begin *at the stuck dictionary* and run a continuation
+# Leaving the singular point
+# --------------------------
+# Now the proof that it was no minimum. We begin *at the stuck dictionary* and run a continuation
 # from μ = 0.1 down to zero, with a trust region in each stage.
 
 ridges = [1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 0.0]
@@ -331,13 +329,13 @@ for mu, freed in zip(ridges, descend(stuck, ridges), strict=True):
     report(freed)
 
 # %%
-# The very first stage undoes the damage: κ is that of a healthy dictionary again (the true one has 3.7),
+# The very first stage corrects it: κ is that of a well-conditioned dictionary again (the true one has 3.7),
 # and with it the error falls. From then on it follows μ down, to where the stopping rule says that it is
 # enough.
 #
 # And the one atom that is missing? Only two signals use it, and both of them use another atom, too, which
-# can stand in for it. No method can tell the two apart: :ref:`sphx_glr_tutorials_09_counting_bound.py`
-# explains why.
+# can replace it. No method can distinguish the two: :ref:`sphx_glr_tutorials_09_counting_bound.py` explains
+# why.
 
 best = np.abs(true.T @ freed).max(axis=1)  # for every true atom, the largest cosine with a learned one
 missing = int(np.argmin(best))
@@ -348,7 +346,7 @@ print(f"atom {missing}: {users.shape[1]} signals use it, and all of them use ato
 # %%
 # Exercise
 # --------
-# A trust region knows the exact Hessian, and near a minimum it is far better than steepest descent. Does it
+# A trust region uses the exact Hessian, and near a minimum it is far better than steepest descent. Does it
 # need the ridge at all? Draw five random starts; run it with μ = 0 at once, and by continuation. Compare
 # the errors and the verdicts.
 #
@@ -356,9 +354,9 @@ print(f"atom {missing}: {users.shape[1]} signals use it, and all of them use ato
 #
 #    <details class="answer"><summary>Answer</summary>
 #
-# It does. Second derivatives describe a function well where it is smooth, and at a cliff there is nothing
-# to describe: the region of trust shrinks to nothing in front of it. With the ridge there is no cliff, and
-# all five starts end at an exact fit.
+# It does. Second derivatives describe a function well where it is smooth, and at a discontinuity there is
+# no derivative: the trust region shrinks to nothing near it. With the ridge there is none, and all five
+# starts end at an exact fit.
 
 spheres, exact = mdl.manifolds.Spheres(16, 32), {"μ = 0 at once": 0, "continuation": 0}
 for seed in range(13, 18):
@@ -378,14 +376,17 @@ for seed in range(13, 18):
 # What we have seen
 # -----------------
 # * A fit depends on the space that the atoms of a support span. Where they become dependent that space
-#   turns with every hair's breadth, and the objective has a cliff.
-# * Descent can end there. The error does not tell, but the gradient does: it vanishes at a stationary point
-#   and not at a singular one.
-# * A ridge on the codes makes the cliff a hill. Continuation walks around it and then lets the ridge go.
+#   changes with the smallest movement, and the objective is not continuous.
+# * Descent can end there. The error does not show it, but the gradient does: it vanishes at a stationary
+#   point and not at a singular one.
+# * A ridge on the codes makes the objective smooth. Continuation passes the point and then reduces the
+#   ridge to zero.
 
 assert bare.cost(found) < 0.8 * bare.cost(stuck_way[-1])  # the pole was no minimum
 assert pole_gradient > 0.1 and pole_kappa > 20  # the gradient stays where κ grows
-assert sphere.norm(found, bare.riemannian_gradient(found)) < 1e-3 * pole_gradient  # continuation arrives
+assert (
+    sphere.norm(found, bare.riemannian_gradient(found)) < 1e-3 * pole_gradient
+)  # continuation reaches the minimum
 
 for name in ("MOD", "K-SVD", "primitive SimCO"):
     assert mdl.metrics.is_singular(judge, ends[name]), name  # three methods end at a singular point

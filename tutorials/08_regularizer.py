@@ -2,7 +2,7 @@
 A regularizer of your own
 =========================
 
-You know something about your atoms that the signals do not say loudly enough: they should be smooth, or
+You know something about your atoms that the signals do not determine well enough: they should be smooth, or
 local, or unlike each other. A regularizer says it. In this tutorial you write one in four lines, let a
 check find the mistake that everybody makes when differentiating by hand, and watch picture atoms shrink to
 small spots.
@@ -31,9 +31,9 @@ BLUE, VERMILION = "#0072B2", "#D55E00"
 # %%
 # Patches of a photograph
 # -----------------------
-# The signals are patches of 8×8 pixels, with their mean taken off. Patches of the sky have nothing to
-# teach, so we keep the half with more contrast. A dictionary of 64 atoms, four of them to a patch, is
-# learned in a second.
+# The signals are patches of 8×8 pixels, with their mean taken off. Patches of the sky have no structure, so
+# we keep the half with more contrast. A dictionary of 64 atoms, four of them to a patch, is learned in a
+# second.
 
 side, n_atoms = 8, 64
 picture = load_sample_image("china.jpg").mean(axis=2) / 255
@@ -55,8 +55,8 @@ plain = learn()
 print(plain)
 
 # %%
-# The wish: atoms in one place
-# ----------------------------
+# The aim: atoms in one place
+# ---------------------------
 # We should like atoms that are *local*: each with its energy in one spot of the patch, like a receptive
 # field. How to say that in a formula? Take the squares :math:`d_p^2` of an atom's pixels. They are not
 # negative, and their sum is 1, for atoms are unit vectors. So they are a distribution of mass over the
@@ -66,10 +66,10 @@ print(plain)
 #
 # where :math:`p` runs over the places of the pixels. :math:`R` is the mean square distance of the mass from
 # its centre. It is zero for a single pixel and large for a texture that fills the patch. Summed over the
-# atoms it is our penalty; and it is smooth, a polynomial. That is all that is asked of a regularizer.
+# atoms it is our penalty; and it is smooth, a polynomial. That is all that a regularizer needs.
 #
-# In code it is the formula again. Write ``anp`` for ``np``, so that autograd can read along, and put the
-# decorator on top:
+# In code it is the formula again. Write ``anp`` for ``np``, so that autograd can differentiate it, and put
+# the decorator on top:
 
 places = np.indices((side, side)).reshape(2, -1) - (side - 1) / 2  # 2×64, the middle of the patch is (0, 0)
 squared_distance = np.sum(places**2, axis=0)[:, None]
@@ -94,19 +94,19 @@ print(f"the atoms learned above: {spread.value(plain.dictionary) / n_atoms:.1f} 
 # %%
 # Is it right?
 # ------------
-# An optimizer asks for more than values. Autograd has derived the gradient and the Hessian product from our
-# four lines, and :func:`~manifold_dl.diagnostics.check_regularizer` looks whether all of it fits together:
+# An optimizer needs more than values. Autograd has derived the gradient and the Hessian product from our
+# four lines, and :func:`~manifold_dl.diagnostics.check_regularizer` checks whether they agree:
 
 print(check_regularizer(spread, m=64))
 
 # %%
-# The two lines with a *slope* are the heart of it. When you go a small step :math:`t` and predict the new
-# value with the gradient, the prediction is wrong by about :math:`t^2`. On logarithmic axes that is a line
-# of slope 2. If the gradient is wrong, the error is of size :math:`t`: slope 1. No tolerance has to be
-# chosen, so there is nothing to argue about.
+# The two lines with a *slope* are the most important ones. When you take a small step :math:`t` and predict
+# the new value with the gradient, the prediction is wrong by about :math:`t^2`. On logarithmic axes that is
+# a line of slope 2. If the gradient is wrong, the error is of size :math:`t`: slope 1. No tolerance has to
+# be chosen.
 #
-# The mistake that everybody makes
-# --------------------------------
+# A common mistake
+# ----------------
 # Some prefer to differentiate by hand, and for a large dictionary it can be faster. Here is an attempt.
 # Nothing is inherited; an object with ``value`` and ``gradient`` will do. Can you spot the mistake?
 
@@ -121,9 +121,8 @@ class ByHand:
 
 
 # %%
-# If you cannot, you are in good company, and descent will not tell you either. Let us minimise the fit plus
-# the penalty on a fixed support by steepest descent, once with autograd's gradient and once with that of
-# the attempt.
+# Descent does not show it either. Let us minimise the fit plus the penalty on a fixed support by
+# steepest descent, once with autograd's gradient and once with that of the attempt.
 
 start = mdl.manifolds.Spheres(64, n_atoms).random_point(rng=0)
 support = mdl.OMP(sparsity=4).encode(Y, start)
@@ -224,9 +223,9 @@ axes[1, 0].set_title("Where they are, and how wide")
 # with its spread as radius. Without the penalty all circles are large and sit near the middle, which means
 # that the atoms fill the patch. With it most of them become small edges and dots, all over the patch.
 #
-# Do they share the patch out among themselves, so that each has a place of its own? No: nothing in
-# :math:`R` asks for that. It is a sum over atoms, and no atom knows where another one is. We count the
-# different places of the 64 largest pixels:
+# Do the atoms cover the patch, each in a place of its own? No: nothing in :math:`R` requires that. It is a
+# sum over atoms, and no term depends on two of them. We count the different places of the 64 largest
+# pixels:
 
 peaks = {w: len(np.unique(np.abs(results[w].dictionary).argmax(axis=0))) for w in weights}
 for fraction, count in peaks.items():
@@ -236,7 +235,7 @@ for fraction, count in peaks.items():
 # With the largest weight there are fewer than without any: dots of opposite sense and edges of different
 # directions sit on top of each other. A penalty does what its formula says, not what we had in mind.
 #
-# And what does it cost? Both sides of the bargain in one picture:
+# And what does it cost? Radius and error in one picture:
 
 widths = [np.mean(centres_and_widths(results[w].dictionary)[1]) for w in weights]
 errors = [np.linalg.norm(Y - results[w].dictionary @ results[w].codes) ** 2 / energy for w in weights]
@@ -245,17 +244,15 @@ figure, ax = plt.subplots(figsize=(6, 3.8))
 ax.plot(widths, errors, "o-", color=BLUE)
 for fraction, x, y in zip(weights, widths, errors, strict=True):
     ax.annotate(f"{fraction:g}", (x, y), (6, 6), textcoords="offset points")
-ax.set(
-    xlabel="mean radius of the atoms (pixels)", ylabel="‖Y − DX‖² / ‖Y‖²", title="The price of being local"
-)
+ax.set(xlabel="mean radius of the atoms (pixels)", ylabel="‖Y − DX‖² / ‖Y‖²", title="What locality costs")
 ax.set_ylim(0, 1.15 * max(errors))
 
 # %%
-# The numbers at the points are the weights. The first part of the way is free: at 1e-4 the atoms are
-# clearly smaller and the error is what it was, for there are many dictionaries that fit about as well, and
-# the penalty chooses among them. Only when it asks for dots do the patches suffer.
+# The numbers at the points are the weights. The first part costs nothing: at 1e-4 the atoms are clearly
+# smaller and the error is what it was, for there are many dictionaries that fit about as well, and the
+# penalty chooses among them. Only where it leaves nothing but dots does the error rise.
 #
-# Penalties add and scale, yours and those of :mod:`manifold_dl.regularizers` alike, so wishes can be
+# Penalties add and scale, yours and those of :mod:`manifold_dl.regularizers` alike, so they can be
 # combined:
 
 both = 3e-4 * spread + mdl.regularizers.Smoothness(1e-4, shape=(8, 8))
@@ -272,7 +269,7 @@ print(both)
 #
 #    <details class="answer"><summary>Answer</summary>
 #
-# The cosine of two neighbours is an inner product, and its square does not see the sign. ``anp.roll``
+# The cosine of two neighbours is an inner product, and its square does not depend on the sign. ``anp.roll``
 # brings every neighbour in place:
 
 
@@ -307,9 +304,9 @@ for ax, result, title in zip(axes, (plain, ordered), ("no penalty", "neighbours 
 # -----------------
 # * A regularizer is a smooth function of the dictionary. Written with ``autograd.numpy`` it is ready for
 #   every optimizer.
-# * A wrong gradient may descend without a hitch. The slope of a Taylor remainder exposes it.
-# * Weights are fractions of ‖Y‖². A little of the right penalty is free, because many dictionaries fit
-#   about equally well.
+# * A wrong gradient may still descend smoothly. The slope of a Taylor remainder shows that it is wrong.
+# * Weights are fractions of ‖Y‖². A small weight of the right penalty costs nothing, because many
+#   dictionaries fit about equally well.
 
 assert np.isclose(spread.value(pixel), 0) and np.isclose(
     spread.value(flat), 10.5

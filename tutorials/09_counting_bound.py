@@ -7,7 +7,7 @@ signals do you need to find the dictionary again, exactly? Here we count unknown
 count with a Hessian, find out what counting overlooks, and run a race of four methods towards the bound.
 
 You need NumPy and the dictionary update of :ref:`sphx_glr_tutorials_03_dictionary_update.py`. Why a ridge
-is let go in stages is the subject of :ref:`sphx_glr_tutorials_07_ill_conditioned.py`.
+is reduced in stages is the subject of :ref:`sphx_glr_tutorials_07_ill_conditioned.py`.
 """
 
 # %%
@@ -30,8 +30,8 @@ BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#7A7A7A"
 #
 # * An atom is a point on a sphere in 8 dimensions, and has :math:`m - 1 = 7` degrees of freedom. Together
 #   they have :math:`d (m - 1) = 70`.
-# * Each signal brings :math:`S = 3` unknown codes, and :math:`m = 8` equations. It pays for its own codes
-#   and has :math:`m - S = 5` equations to spare.
+# * Each signal brings :math:`S = 3` unknown codes, and :math:`m = 8` equations. That determines its own
+#   codes and leaves :math:`m - S = 5` equations for the atoms.
 #
 # So a dictionary cannot be determined unless :math:`n (m - S) \ge d (m - 1)`, that is
 #
@@ -92,29 +92,29 @@ ax.legend()
 
 # %%
 # Far below the bound the count is right to the unit: every signal takes 5 directions away. But close to it,
-# and above it, some draws keep a few free directions that counting does not see. The random supports are to
-# blame; but how?
+# and above it, some draws keep a few free directions that counting does not show. They come from the random
+# supports; but how?
 #
-# What counting overlooks
-# -----------------------
+# What counting does not show
+# ---------------------------
 # Pick one atom, :math:`d_k`, and let all the others *lean* towards it a little, each by its own amount:
 #
 # .. math:: d_i \;\to\; d_i + c_i\, d_k .
 #
-# Who would notice?
+# Which signals are represented as before?
 #
-# * A signal that uses atom :math:`k` does not. It takes a little less of :math:`d_k`, and all is as before.
-# * A signal :math:`j` that does not use atom :math:`k` notices, unless the leanings cancel:
+# * A signal that uses atom :math:`k` is: with a little less of :math:`d_k` it is the same.
+# * A signal :math:`j` that does not use atom :math:`k` is not, unless the leanings cancel:
 #   :math:`\sum_i x_{ij} c_i = 0`.
 #
 # So there is one equation for every signal *without* atom :math:`k`, and there are :math:`d - 1` amounts.
-# If those equations are fewer than :math:`d - 1`, or dependent, then some leaning goes unnoticed, and no
-# method in the world can find the dictionary. In terms of the codes: take away row :math:`k` of :math:`X`
-# and all signals that use it. What remains must have rank :math:`d - 1`.
+# If those equations are fewer than :math:`d - 1`, or dependent, then some leaning changes no signal, and no
+# method can find the dictionary. In terms of the codes: take away row :math:`k` of :math:`X` and all
+# signals that use it. What remains must have rank :math:`d - 1`.
 
 
 def unnoticed_leanings(X):
-    """For every atom k, how many leanings towards it nobody notices; X is dense, d×n."""
+    """For every atom k, how many leanings towards it change no signal; X is dense, d×n."""
     others = [np.delete(X[:, X[k] == 0], k, axis=0) for k in range(d)]
     return np.array([d - 1 - np.linalg.matrix_rank(rest) for rest in others])
 
@@ -129,7 +129,7 @@ for n in above[:5]:
 # %%
 # Above the bound this explains every one of them. (In other draws there are rarer coincidences, too: try a
 # few hundred.) Here is a single case to look at, a draw with one free direction. The Hessian's zero
-# eigenvector tells which atoms it moves.
+# eigenvector shows which atoms it moves.
 
 n_case, seed_case = 18, 1
 D, X, Y = draw(n_case, seed_case)
@@ -141,8 +141,8 @@ print(f"only atom {leaning} moves; its users are the signals {users}")
 print(f"it leans towards atom {towards}, whose users are {users_of_other}")
 
 # %%
-# On the left, how far each atom moves in the free direction. On the right the support, with the users of
-# that atom framed.
+# On the left, how far each atom moves in the free direction. On the right the support, with the signals
+# that use that atom framed.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[1, 2.2], sharey=True)
 left.barh(range(d), moved, color=[VERMILION if i == leaning else GREY for i in range(d)])
@@ -153,12 +153,12 @@ shade[towards] *= 2
 right.imshow(shade, cmap="Greys", vmin=0, vmax=1.1, aspect="auto")
 for j in users:
     right.add_patch(plt.Rectangle((j - 0.5, -0.5), 1, d, fill=False, edgecolor=VERMILION, lw=1.5))
-right.set(xlabel="signal", title=f"The support: who uses {leaning} also uses {towards}")
+right.set(xlabel="signal", title=f"The support: signals that use {leaning} also use {towards}")
 right.grid(False)
 
 # %%
-# Everybody who uses the one atom also uses the other. So the first may lean towards the second as far as it
-# likes. We can try it out, and not only for a tiny step:
+# All signals that use the one atom also use the other. So the first may lean towards the second by any
+# amount. We can try it out, and not only for a tiny step:
 
 problem = mdl.update_problem(Y, X.astype(bool), threads=1)
 leaned = D.copy()
@@ -168,16 +168,17 @@ turned = np.degrees(np.arccos(leaned[:, leaning] @ D[:, leaning]))
 print(f"atom {leaning} turned by {turned:.0f} degrees: error {problem.cost(leaned) / problem.scale:.0e}")
 
 # %%
-# A perfect fit, with another atom. The fewer users an atom has, the more easily that happens: two signals
-# may well share a second atom, and an atom with a *single* user is always in this trap. At the other end,
-# an atom :math:`k` that is used too much leaves fewer than :math:`d - 1` signals to keep the others from
-# leaning towards it.
+# A perfect fit, with another atom. The fewer signals use an atom, the more easily that happens: two signals
+# may well have a second atom in common, and for an atom that a *single* signal uses it is always so. At the
+# other end, an atom :math:`k` that is used too much leaves fewer than :math:`d - 1` signals to keep the
+# others from leaning towards it.
 #
 # The race
 # --------
 # Now let us look for the dictionary, with four methods. Each begins at the same random dictionary. MOD and
-# K-SVD take turns with perfect sparse coding. The last two let the codes follow, and a ridge go in four
-# stages: by steepest descent, which is regularized SimCO; and by a trust region with the exact Hessian.
+# K-SVD take turns with perfect sparse coding. In the last two the codes follow, and a ridge is reduced in
+# four stages: by steepest descent, which is regularized SimCO; and by a trust region with the exact
+# Hessian.
 
 ridges = [1e-1, 1e-2, 1e-4, 0.0]
 
@@ -207,7 +208,7 @@ methods = {
 # A dictionary counts as found when every atom is within one degree of the true one. For each run we also
 # keep the error, and whether the draw is *solvable*, by which we mean that it leaves no direction free.
 # Then the truth is isolated: no other dictionary in its neighbourhood fits. (Far away there might be one;
-# a Hessian cannot see that.) With an unnoticed leaning there is a continuum of perfect fits.
+# a Hessian cannot show that.) With a leaning that changes no signal there is a continuum of perfect fits.
 
 spheres, one_degree = mdl.manifolds.Spheres(m, d), np.cos(np.radians(1))
 table = {name: [] for name in ("method", "n", "seed", "success", "error", "solvable")}
@@ -231,8 +232,8 @@ for n in (15, 18, 24, 36, 60):
 columns = {name: np.array(column) for name, column in table.items()}
 
 # %%
-# Here is the recovery curve, with the counting bound, and the share of draws that can be solved as a
-# ceiling.
+# Here is the recovery curve, with the counting bound, and the fraction of draws that can be solved as an
+# upper limit.
 
 figure, ax = plt.subplots(figsize=(7.4, 4.4))
 mdl.plotting.plot_recovery(columns, ax=ax, bound=bound)
@@ -241,16 +242,19 @@ counts = np.unique(columns["n"])
 ceiling = [columns["solvable"][mine & (columns["n"] == n)].mean() for n in counts]
 ax.plot(counts, ceiling, color=GREY, lw=5, alpha=0.35, zorder=0, label="can be solved at all")
 ax.set(
-    xscale="log", xlim=(12.5, 66), xticks=counts, xticklabels=counts, title="Who finds the whole dictionary?"
+    xscale="log",
+    xlim=(12.5, 66),
+    xticks=counts,
+    xticklabels=counts,
+    title="Which method finds the whole dictionary?",
 )
 ax.minorticks_off()
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 
 # %%
-# The trust region stays close to the ceiling: with 24 signals it finds every dictionary. K-SVD and
-# regularized SimCO do so with 60, but hardly ever with 36, and MOD has not arrived at the right end of the
-# picture. It is not the signals that they lack, it is a way to the
-# minimum.
+# The trust region stays close to the upper limit: with 24 signals it finds every dictionary. K-SVD and
+# regularized SimCO do so with 60, but hardly ever with 36, and MOD does not at any number in the picture.
+# The signals would suffice; these methods do not reach the minimum.
 #
 # Two ways to fail
 # ----------------
@@ -284,15 +288,16 @@ ax.legend(loc="lower left")
 # %%
 # Above the dotted line a run got stuck, or had too few steps: that is the optimizer's failure. Below it the
 # fit is perfect. There, the squares are draws that cannot be solved: a perfect fit by another dictionary,
-# and nobody's failure. But where the draw is solvable, every perfect fit that we have seen is the truth.
-# The Hessian alone does not promise that: it says that the truth is isolated, not that it is unique.
+# which no method can avoid. But where the draw is solvable, every perfect fit that we have seen is the
+# truth. The Hessian alone does not guarantee that: it says that the truth is isolated, not that it is
+# unique.
 #
 # Restarts
 # --------
-# This is good news. The error can be seen by everybody, and whether a perfect fit is isolated can be told
-# from the Hessian at the fitted dictionary; neither needs the truth. So when a run got stuck,
-# begin elsewhere, until the error vanishes. If one start succeeds with probability :math:`p`, then one of
-# :math:`r` does with :math:`1 - (1-p)^r`.
+# This is useful. The error is known, and whether a perfect fit is isolated can be computed from the Hessian
+# at the fitted dictionary; neither needs the truth. So when a run got stuck, begin elsewhere, until the
+# error vanishes. If one start succeeds with probability :math:`p`, then one of :math:`r` does with :math:`1
+# - (1-p)^r`.
 
 again = mine & columns["solvable"] & (columns["error"] > 1e-12)
 stuck = list(zip(columns["n"][again].tolist(), columns["seed"][again].tolist(), strict=True))
@@ -307,18 +312,18 @@ print(f"{len(stuck)} solvable draws were stuck at the first start")
 # %%
 # Exercise
 # --------
-# Suppose that *you* may decide which atoms go into which signal. Random supports leave some atoms with few
-# users, and others with many. Be fair instead: give every signal the three atoms that have been used least
-# so far, and draw lots among equals. How does that change the share of draws that have no unnoticed
-# leaning?
+# Suppose that *you* may decide which atoms go into which signal. With random supports some atoms are in few
+# signals, and others in many. Balance them instead: give every signal the three atoms that have been used
+# least so far, and choose at random among equals. How does that change the fraction of draws in which every
+# leaning changes some signal?
 #
 # .. raw:: html
 #
 #    <details class="answer"><summary>Answer</summary>
 #
-# Nearly all of them are gone, down to the counting bound itself: every atom has about as many users as any
-# other, and their company changes. The criterion looks at the codes only, so it takes no dictionary to find
-# out:
+# Nearly all of them do, down to the counting bound itself: every atom is in about as many signals as any
+# other, and with different other atoms. The criterion depends on the codes only, so no dictionary is needed
+# to test it:
 
 
 def fair_codes(n, rng):
@@ -331,18 +336,22 @@ def fair_codes(n, rng):
 
 
 rng, trials = np.random.default_rng(0), 60
-shares = {"random": [], "fair": []}
+fractions = {"random": [], "balanced": []}
 for n in range(14, 31, 2):
     random = [unnoticed_leanings(draw(n, seed).codes.toarray()).any() for seed in range(trials)]
     fair = [unnoticed_leanings(fair_codes(n, rng)).any() for _ in range(trials)]
-    shares["random"].append(1 - np.mean(random))
-    shares["fair"].append(1 - np.mean(fair))
+    fractions["random"].append(1 - np.mean(random))
+    fractions["balanced"].append(1 - np.mean(fair))
 
 figure, ax = plt.subplots(figsize=(6.6, 3.6))
-for (name, share), marker in zip(shares.items(), "os", strict=True):
-    ax.plot(range(14, 31, 2), share, f"{marker}-", label=f"{name} supports")
+for (name, fraction), marker in zip(fractions.items(), "os", strict=True):
+    ax.plot(range(14, 31, 2), fraction, f"{marker}-", label=f"{name} supports")
 ax.axvline(bound, color="k", lw=1, ls=":")
-ax.set(xlabel="number of signals n", ylabel="share of draws", title="Draws without an unnoticed leaning")
+ax.set(
+    xlabel="number of signals n",
+    ylabel="fraction of draws",
+    title="Draws without a leaning that changes no signal",
+)
 ax.legend()
 
 # %%
@@ -355,14 +364,14 @@ ax.legend()
 # -----------------
 # * Every signal brings m equations and S unknowns, so it takes at least d(m − 1)/(m − S) of them to
 #   determine a dictionary: 14 here, 40 for the 16×32 dictionaries of the paper with S = 4.
-# * That is necessary and not sufficient. Supports can let atoms lean towards another one, and nobody
-#   notices.
+# * That is necessary and not sufficient. With some supports atoms can lean towards another one without
+#   changing any signal.
 # * A regular Hessian means that the truth is isolated, not that it is unique. Still, in all draws tried
 #   here a perfect fit of a solvable draw was the truth. Near the bound it takes second derivatives and a
 #   ridge to get there, and now and then another start.
 
 for n in numbers:
-    assert min(left_free[n]) >= max(0, d * (m - 1) - n * (m - S))  # nobody beats the count
+    assert min(left_free[n]) >= max(0, d * (m - 1) - n * (m - S))  # never fewer than the count
 assert all(left_free[n] == predicted[n] for n in above)  # leaning explains all that counting overlooks
 assert turned > 10 and problem.cost(leaned) < 1e-20 * problem.scale  # a perfect fit by another dictionary
 
@@ -376,6 +385,6 @@ assert columns["success"][exact].all()  # isolated and fitted: found, in all the
 assert not columns["success"][
     ~columns["solvable"] & (columns["n"] < 24)
 ].all()  # not solvable: a matter of luck
-assert shares["fair"][3] > shares["random"][3] + 0.2  # fair supports can be solved more often
+assert fractions["balanced"][3] > fractions["random"][3] + 0.2  # balanced supports can be solved more often
 
 plt.show()

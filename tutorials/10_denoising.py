@@ -4,8 +4,8 @@ Learning from pictures: denoising your own photograph
 
 A photograph taken in the dark is full of noise. In this tutorial it teaches a computer what its own parts
 look like, and gets itself back without the noise. On the way you will see why a dictionary can tell a
-picture from noise at all, what learned atoms look like, how noise is measured in a picture of which nobody
-has a clean copy, and what happens to those who guess it wrong.
+picture from noise at all, what learned atoms look like, how noise is measured in a picture without a clean
+copy, and what happens if the estimate is wrong.
 
 You need NumPy. Dictionaries and codes are the subject of :ref:`sphx_glr_tutorials_03_dictionary_update.py`;
 here it is enough to know that a signal is a mixture of a few *atoms*, the columns of a dictionary D, and that
@@ -13,12 +13,12 @@ the weights of the mixture are its *code* x.
 """
 
 # %%
-# A photograph, and what the night did to it
-# ------------------------------------------
-# We take a piece of a picture that comes with scikit-image, so that everybody sees the same. For your
-# own, put ``skimage.io.imread("me.jpg")`` in its place. (A piece, because we are impatient: a whole
-# photograph takes as many times longer as it is larger.) Then we add Gaussian noise of standard deviation
-# 25, on a scale where black is 0 and white is 255.
+# A photograph with noise
+# -----------------------
+# We take a piece of a picture that comes with scikit-image, so that all readers see the same. For your own,
+# put ``skimage.io.imread("me.jpg")`` in its place. (A piece, to save time, which is proportional to the
+# number of pixels.) Then we add Gaussian noise of standard deviation 25, on a scale where black is 0 and
+# white is 255.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -74,10 +74,9 @@ noise = noisy_patches - clean_patches
 D_cosines = cosines(Picture.of(noisy, patch_size=8, stride=1), 128)
 
 # %%
-# Now the experiment on which everything rests. We represent the clean patches by more and more atoms,
-# chosen greedily by :class:`~manifold_dl.OMP`, and watch what is left over of their energy. We do the
-# same with the noise alone. And then with the noisy patches, where we compare the result with the clean
-# ones.
+# Now the main experiment. We represent the clean patches by more and more atoms, chosen greedily by
+# :class:`~manifold_dl.OMP`, and measure what is left over of their energy. We do the same with the noise
+# alone. And then with the noisy patches, where we compare the result with the clean ones.
 
 counts = np.arange(1, 21)
 left_of_picture, left_of_noise, wrong, left_of_both = [], [], [], []
@@ -90,31 +89,31 @@ for count in counts:
     wrong.append(np.sqrt(np.mean((clean_patches - explained) ** 2)))
     left_of_both.append(np.sqrt(np.mean((noisy_patches - explained) ** 2)))
 
-figure, (shares, errors) = plt.subplots(1, 2, figsize=(10, 4))
+figure, (fractions, errors) = plt.subplots(1, 2, figsize=(10, 4))
 ticks = [1, 5, 10, 15, 20]
-shares.plot(counts, left_of_picture, "o-", ms=4, color=BLUE, label="of the picture")
-shares.plot(counts, left_of_noise, "s-", ms=4, color=VERMILION, label="of the noise")
-shares.set(xlabel="atoms a patch", ylabel="share of the energy left over", ylim=(0, 1), xticks=ticks)
-shares.set_title("Few atoms explain the picture, not the noise")
-shares.legend()
+fractions.plot(counts, left_of_picture, "o-", ms=4, color=BLUE, label="of the picture")
+fractions.plot(counts, left_of_noise, "s-", ms=4, color=VERMILION, label="of the noise")
+fractions.set(xlabel="atoms per patch", ylabel="fraction of the energy left over", ylim=(0, 1), xticks=ticks)
+fractions.set_title("Few atoms explain the picture, not the noise")
+fractions.legend()
 errors.plot(counts, wrong, "D-", ms=4, color=GREEN, label="distance from the clean patches")
 errors.plot(counts, left_of_both, "^-", ms=4, color=GREY, label="distance from the noisy patches")
 errors.axhline(sigma, color="k", lw=1, ls=":")
 errors.annotate("σ", (20, sigma), (0, 3), textcoords="offset points", ha="center")
-errors.set(xlabel="atoms a patch", ylabel="grey levels a pixel", ylim=(0, 34), xticks=ticks)
+errors.set(xlabel="atoms per patch", ylabel="grey levels per pixel", ylim=(0, 34), xticks=ticks)
 errors.set_title("Past a few atoms the noise comes back")
 errors.legend()
 
 # %%
 # On the left: a handful of atoms explains most of a clean patch, because pictures consist of edges and
-# gentle slopes, and waves catch those. Noise looks like nothing in particular, so every atom takes away
-# its little share and no more.
+# gentle slopes, and waves represent those well. Noise has no structure, so every atom takes away a small
+# fraction and no more.
 #
-# On the right: with every atom the noisy patches are matched better (grey). But the distance from the
-# truth (green) falls only as long as the atoms paint the picture; after that they paint the noise. The
-# turn comes about where what is left over is as large as the noise, and that is something we can see
-# *without* the clean picture. So this is the whole trick: for every patch y take the fewest atoms that
-# come within the noise,
+# On the right: with every atom the noisy patches are matched better (grey). But the distance from the truth
+# (green) falls only as long as the atoms represent the picture; after that they represent the noise. The
+# minimum is about where what is left over is as large as the noise, and that is something we can see
+# *without* the clean picture. So the method is: for every patch y take the fewest atoms that reach the
+# noise level,
 #
 # .. math::
 #
@@ -147,12 +146,12 @@ with_cosines = denoise(noisy, sigma, n_atoms=128, max_iter=1, update=learn_nothi
 print(f"noisy {psnr(noisy):.2f} dB, with cosines {psnr(with_cosines.image):.2f} dB")
 
 # %%
-# Let the picture teach
-# ---------------------
-# Cosines know about pictures in general. This one has an ear, a collar and a camera. So let the atoms
-# move: code the noisy patches, update the dictionary by :class:`~manifold_dl.SimCO`, and so on, five
-# times. All patches are noisy, but their noise points in all directions, and what the atoms turn to is
-# what patches have in common.
+# Learning from the picture
+# -------------------------
+# Cosines suit pictures in general. This one has an ear, a collar and a camera. So let the atoms move: code
+# the noisy patches, update the dictionary by :class:`~manifold_dl.SimCO`, and so on, five times. All
+# patches are noisy, but their noise has all directions, and the atoms move towards what patches have in
+# common.
 
 learned = denoise(noisy, sigma, n_atoms=128, max_iter=5)
 
@@ -165,7 +164,7 @@ gain = psnr(learned.image) - psnr(with_cosines.image)
 print(f"learned {psnr(learned.image):.2f} dB, which is {gain:.2f} dB more than with cosines")
 
 # %%
-# Most of the way is made by sparsity itself, with any sensible dictionary. Learning adds about half a
+# Most of the gain comes from sparsity itself, with any sensible dictionary. Learning adds about half a
 # decibel, a tenth of the squared error that was left: the ear, the camera and the edge of the hair have
 # fewer ripples now.
 #
@@ -185,25 +184,25 @@ axes[1].set_title("... and what they became")
 print(f"half of the atoms have turned by more than {np.degrees(np.median(turned)):.0f} degrees")
 
 # %%
-# Nobody told them what an edge is. High frequencies, of which the picture has little use, became edges at
-# all angles and places, corners, and spots of light: what *this* picture is made of.
+# High frequencies, of which the picture has little, became edges at all angles and places, corners,
+# and spots of light: what *this* picture is made of.
 
 # %%
 # How much noise is there?
 # ------------------------
-# So far we knew σ. With a photograph of your own you do not, and no clean copy will tell. But one can
-# look where there is nearly no picture: in the finest details. Cut the picture into squares of 2×2 pixels
-# a, b, c, d and form
+# So far we knew σ. With a photograph of your own you do not, and there is no clean copy. But one can look
+# where there is nearly no picture: in the finest details. Cut the picture into squares of 2×2 pixels a, b,
+# c, d and form
 #
 # .. math::
 #
 #    \delta = \frac{a - b - c + d}{2} .
 #
 # In this difference of differences all that is flat cancels, and all slopes and straight edges that run
-# along the pixels. The noise does not cancel: four independent errors, halved, have the standard
-# deviation σ again. Where the picture does show through, :math:`\delta` is large but rare, and the
-# *median* of its size hardly minds. For Gaussian noise that median is 0.6745 σ, so one divides by this
-# number (Donoho's rule). The standard deviation of the details, which suggests itself, does mind:
+# along the pixels. The noise does not cancel: four independent errors, halved, have the standard deviation
+# σ again. Where the picture does show through, :math:`\delta` is large but rare, and the *median* of its
+# size hardly changes. For Gaussian noise that median is 0.6745 σ, so one divides by this number (Donoho's
+# rule). The standard deviation of the details does change:
 
 
 def finest_details(picture):
@@ -231,15 +230,14 @@ for ax, s in zip(axes, (5, 25), strict=True):
     ax.legend(loc="upper right")
 
 # %%
-# With strong noise both are good. With weak noise the edges of the picture spoil the standard deviation,
-# which is three times too large at σ = 2; the median suffers, too, but less. ``denoise(noisy)`` without a
-# ``sigma`` uses the median; :func:`~manifold_dl.images.estimate_sigma` is the function.
+# With strong noise both are good. With weak noise the edges of the picture dominate the standard deviation,
+# which is three times too large at σ = 2; the median is too large as well, but less. ``denoise(noisy)``
+# without a ``sigma`` uses the median; :func:`~manifold_dl.images.estimate_sigma` is the function.
 
 # %%
 # And if σ is wrong?
 # ------------------
-# Then the coder stops in the wrong place. We pretend to know better, and clean the picture with all kinds
-# of σ.
+# Then the coder stops in the wrong place. We denoise the picture with other values of σ.
 
 assumed = np.array([5, 15, 20, 25, 30, 40, 60])
 results = [denoise(noisy, float(s), n_atoms=128, max_iter=2, n_patches=8000).image for s in assumed]
@@ -256,8 +254,8 @@ show(axes["b"], results[1], "σ = 15: the noise stays")
 show(axes["c"], results[-1], "σ = 60: the face goes")
 
 # %%
-# Who assumes too little gets the noise back, because the coder goes on painting it. Who assumes too much
-# gets a water-colour. A few per cent, which is what the estimate is off by, cost next to nothing.
+# If σ is too small, noise remains, because the coder represents it. If it is too large, details are lost. A
+# few per cent, which is what the estimate is off by, cost next to nothing.
 #
 # All of this is one line in a shell, for pictures in grey and in colour::
 #
@@ -275,9 +273,9 @@ show(axes["c"], results[-1], "σ = 60: the face goes")
 #
 #    <details class="answer"><summary>Answer</summary>
 #
-# As good as its own, in spite of all that was said about ears and collars: edges are edges, on coins as
-# on faces, and a clean picture is a better teacher than a noisy one. (It does not always go so well.
-# Coins cleaned with the atoms of a photograph lose against their own; try it.)
+# As good as its own, in spite of all that was said about ears and collars: edges are edges, on coins as on
+# faces, and a clean picture is better to learn from than a noisy one. (It is not always so. Coins denoised
+# with the atoms of a photograph are worse than with their own; try it.)
 
 coins = Picture.of(data.coins().astype(float), patch_size=8, stride=1)
 D_coins = mdl.learn_dictionary(
@@ -303,7 +301,7 @@ for name, result in (("cosines", with_cosines), ("coins", with_coins), ("learned
 # -----------------
 # * A few atoms explain a picture, and hardly anything of noise. So one stops as soon as what is left over is
 #   as large as the noise.
-# * Atoms that learn from the noisy picture itself turn into its edges, and do better than cosines.
+# * Atoms that learn from the noisy picture itself become its edges, and are better than cosines.
 # * The noise can be read off the finest details, by their median. Near the true σ little depends on it; far
 #   from it, everything.
 

@@ -90,7 +90,7 @@ print(check_manifold(QuadraturePairs(6, 4)))
 # end: check
 
 # %%
-# The class is a factory (m, k) → manifold, so it goes wherever ``manifold=`` is asked for. The update begins
+# The class is a factory (m, k) → manifold, so it is passed as ``manifold=``. The update begins
 # at the `closest` point to any dictionary, and trust regions use the Hessian, which is right, too.
 
 # begin: use
