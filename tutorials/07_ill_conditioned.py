@@ -80,8 +80,8 @@ for i, (a, b, title) in enumerate(
 # A discontinuity
 # ---------------
 # Now let :math:`d_1` stay at the pole and draw the objective as a map, over all places of :math:`d_2`
-# around it. We give :math:`d_2` a second signal, which uses that atom alone, and is closest to it if it
-# leans both ways; so there is a reason to move.
+# around it. We add a second signal that uses :math:`d_2` alone, and that is represented best if :math:`d_2`
+# leans in both directions; so there is a reason to move.
 #
 # :func:`~manifold_dl.update_problem` computes the objective of both atoms. We want to move one of them by
 # hand, so we wrap it into a Pymanopt problem on a single sphere.
@@ -384,9 +384,7 @@ for seed in range(13, 18):
 
 assert bare.cost(found) < 0.8 * bare.cost(stuck_way[-1])  # the pole was no minimum
 assert pole_gradient > 0.1 and pole_kappa > 20  # the gradient stays where κ grows
-assert (
-    sphere.norm(found, bare.riemannian_gradient(found)) < 1e-3 * pole_gradient
-)  # continuation reaches the minimum
+assert sphere.norm(found, bare.riemannian_gradient(found)) < 1e-3 * pole_gradient  # continuation converges
 
 for name in ("MOD", "K-SVD", "primitive SimCO"):
     assert mdl.metrics.is_singular(judge, ends[name]), name  # three methods end at a singular point

@@ -296,8 +296,8 @@ ax.legend(loc="lower left")
 # --------
 # This is useful. The error is known, and whether a perfect fit is isolated can be computed from the Hessian
 # at the fitted dictionary; neither needs the truth. So when a run got stuck, begin elsewhere, until the
-# error vanishes. If one start succeeds with probability :math:`p`, then one of :math:`r` does with :math:`1
-# - (1-p)^r`.
+# error vanishes. If one start succeeds with probability :math:`p`, then one of :math:`r` does with
+# :math:`1 - (1-p)^r`.
 
 again = mine & columns["solvable"] & (columns["error"] > 1e-12)
 stuck = list(zip(columns["n"][again].tolist(), columns["seed"][again].tolist(), strict=True))

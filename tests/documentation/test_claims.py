@@ -87,7 +87,7 @@ def test_numbers_in_the_words_about_denoising_follow_from_the_table():
 def test_commands_in_the_readme_exist_and_know_their_options():
     commands = set(re.findall(r"`(?:python )?(benchmarks/\w+\.py)((?: --[\w-]+(?: \d+)?)*)`", README))
     assert {path for path, _ in commands} == {
-        f"benchmarks/{name}.py" for name in ("coding", "recovery", "update", "updates")
+        f"benchmarks/{name}.py" for name in ("coding", "cold_start", "recovery", "update", "updates")
     }
     for path, options in commands:
         text = (ROOT / path).read_text(encoding="utf-8")
