@@ -91,7 +91,7 @@ def encode_block(
     block = block._replace(signals=np.require(block.signals, requirements=["C", "A", "W"]))
     if coding.unit_signals:
         codes = _encode_unit_signals(block, dictionary, coding)
-    elif (exponents := row_exponents(block.signals)) is None:
+    elif _are_ordinary(block.signals) or (exponents := row_exponents(block.signals)) is None:
         codes = _encode(block, dictionary, coding, 0)
     else:
         codes = _encode_by_size(block, dictionary, coding, exponents)
@@ -116,6 +116,14 @@ def _block(Y: np.ndarray, part: slice, start: Support | None) -> CoderBlock:
     return CoderBlock(
         Y[:, part].T, StartingCodes(indptr - indptr[0], start.indices[entries], start.values[entries])
     )
+
+
+def _are_ordinary(rows: np.ndarray) -> bool:
+    """Whether squares are surely safe: a quick test that saves `row_exponents`, 3 % of the time of OMP."""
+    limit = 4.0 ** (CODABLE[rows.dtype] - 1)
+    with np.errstate(over="ignore"):
+        squares = np.einsum("nm,nm->n", rows, rows)
+    return bool(squares.max() <= limit and squares.min() >= rows.shape[1] / limit)
 
 
 def _encode_unit_signals(block: CoderBlock, dictionary: PreparedDictionary, coding: Coding) -> CompactCodes:
