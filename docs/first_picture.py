@@ -15,25 +15,25 @@ import manifold_dl as mdl
 PICTURE = Path(__file__).parent / "figures" / "atoms.png"
 M, D, N, S = 3, 5, 60, 2
 RIDGES, STEPS = [0.1, 0.01, 1e-3, 1e-4, 0.0], 12  # twelve steps for each ridge
-VIEW = 30, -60  # elevation and azimuth of the eye, in degrees
+VIEW = 30, -60  # elevation and azimuth of the view, in degrees
 
 
-def journey(seed=11):
-    """Every dictionary on the way of steepest descent, while the ridge falls to zero, and the true one."""
+def descent(seed=11):
+    """All dictionaries of a steepest descent, while the ridge is reduced to zero, and the true one."""
     truth, X, Y = mdl.datasets.synthetic(M, D, N, sparsity=S, rng=seed)
-    way = [mdl.manifolds.Spheres(M, D).random_point(rng=1)]
+    path = [mdl.manifolds.Spheres(M, D).random_point(rng=1)]
     for ridge in RIDGES:
         problem = mdl.update_problem(Y, X, mu=ridge)
         for _ in range(STEPS):
             one_step = SteepestDescent(line_searcher=mdl.WolfeSearch(), max_iterations=1, verbosity=0)
-            way.append(one_step.run(problem, initial_point=way[-1]).point)
-    # An atom and its negative are the same to us: of the two we take the one that faces the reader.
-    way = np.array(way) * np.sign(towards(VIEW) @ way[-1])
-    return way, truth * np.sign(np.vecdot(way[-1], truth, axis=0))
+            path.append(one_step.run(problem, initial_point=path[-1]).point)
+    # An atom and its negative are equivalent: of the two we take the one that is visible.
+    path = np.array(path) * np.sign(towards(VIEW) @ path[-1])
+    return path, truth * np.sign(np.vecdot(path[-1], truth, axis=0))
 
 
 def towards(view):
-    """The unit vector from the middle of the sphere to the eye."""
+    """The unit vector from the middle of the sphere to the viewer."""
     elevation, azimuth = np.radians(view)
     return np.array(
         [np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)]
@@ -43,8 +43,8 @@ def towards(view):
 def draw():
     import matplotlib.pyplot as plt
 
-    way, truth = journey()
-    angles = np.degrees(2 * np.arcsin(np.linalg.norm(way - truth, axis=1) / 2))  # steps × atoms
+    path, truth = descent()
+    angles = np.degrees(2 * np.arcsin(np.linalg.norm(path - truth, axis=1) / 2))  # steps × atoms
     assert np.all(angles[0] > 30) and np.all(angles[-1] < 0.01)
     with mdl.plotting.style():
         colours = plt.rcParams["axes.prop_cycle"].by_key()["color"]
@@ -52,7 +52,7 @@ def draw():
         globe = figure.add_subplot(1, 2, 1, projection="3d")
         ax = figure.add_subplot(1, 2, 2)
         for i, colour in zip(range(D), colours, strict=False):
-            mdl.plotting.plot_sphere_path(way[:, :, i], globe, color=colour, view=VIEW)
+            mdl.plotting.plot_sphere_path(path[:, :, i], globe, color=colour, view=VIEW)
             ax.semilogy(angles[:, i], color=colour)
         globe.set_title("Five atoms on their sphere")
         for stage, ridge in enumerate(RIDGES):

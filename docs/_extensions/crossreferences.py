@@ -1,7 +1,7 @@
 """Names in code marks become links to the API, and links between files become links between pages.
 
 The pages are written to be read as plain Markdown, too: `SimCO` is a name in code marks, and a link to a
-tutorial is one to its file. Here both find their way in the built pages. `public_names` says what has an API
+tutorial is one to its file. Here both become links in the built pages. `public_names` lists what has an API
 page; a test compares it with the pages.
 """
 
@@ -168,8 +168,8 @@ def readable_defaults(app, what, name, value, options, signature, returned):
     return signature, returned
 
 
-def mend_source_pages(app, pagename, templatename, context, doctree):
-    """From the source of a name back to its API page, which knows it by its public name only."""
+def link_source_pages(app, pagename, templatename, context, doctree):
+    """Links from the source of a name to its API page, where it has its public name."""
     if pagename.startswith("_modules/") and "body" in context:
         context["body"] = DOCUMENTED.sub(_public_anchor, context["body"])
 
@@ -187,5 +187,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", keep_bars, priority=100)  # before numpydoc takes it apart
     app.connect("autodoc-process-signature", readable_defaults)
     app.connect("autodoc-skip-member", skip_fields)
-    app.connect("html-page-context", mend_source_pages)
+    app.connect("html-page-context", link_source_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

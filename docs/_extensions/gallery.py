@@ -1,7 +1,7 @@
-"""What sphinx-gallery leaves to do: notebooks in clean Markdown, and tutorials that run without a warning.
+"""Additions to sphinx-gallery: notebooks in clean Markdown, and tutorials that run without a warning.
 
 In its notebooks there remain roles (:class:`~manifold_dl.SimCO`), names in double marks, and the raw HTML of
-folded answers. In a notebook an answer cannot fold over code cells, so a line in bold begins it instead.
+folded answers. In a notebook code cells cannot be folded, so an answer begins with a line in bold instead.
 """
 
 import json

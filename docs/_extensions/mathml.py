@@ -1,8 +1,8 @@
 """Formulas as MathML, which browsers draw by themselves: no script, no fonts, no network, no LaTeX.
 
-Docutils translates LaTeX to MathML; this extension makes Sphinx use it, and mends what browsers would draw
-otherwise than LaTeX does. A formula that docutils cannot read is a warning, and so ends the build; so is one
-with a horizontal brace, which browsers draw too short where no mathematical font is installed.
+Docutils translates LaTeX to MathML; this extension makes Sphinx use it, and corrects what browsers would draw
+in another way than LaTeX does. A formula that docutils cannot read is a warning, and so ends the build; so is
+one with a horizontal brace, which browsers draw too short where no mathematical font is installed.
 """
 
 import xml.etree.ElementTree as ElementTree
@@ -15,7 +15,7 @@ from sphinx.util.math import get_node_equation_number
 
 logger = logging.getLogger(__name__)
 
-# Commands that docutils does not know, by what means the same.
+# Commands that docutils does not have, and synonyms that it has.
 SYNONYMS = {r"\dots": r"\ldots", r"\big\|": r"\|"}
 BRACES = (r"\underbrace", r"\overbrace")
 APPLY = "\N{FUNCTION APPLICATION}"
@@ -38,21 +38,21 @@ def mathml(node, as_block):
         logger.warning("the formula %r: %s", tex, error, location=node)
         return f"<code>{tex}</code>"
     formula = ElementTree.fromstring(markup.replace("&ApplyFunction;", APPLY))
-    mend(formula, stretch=r"\left" in tex)
+    correct(formula, stretch=r"\left" in tex)
     formula.attrib["xmlns"] = "http://www.w3.org/1998/Math/MathML"
     return ElementTree.tostring(formula, encoding="unicode")
 
 
-def mend(element, stretch):
+def correct(element, stretch):
     """In place: bars that do not grow, subscripts beside accents, a little space around function names."""
     element.tag = element.tag.rpartition("}")[2]  # without the namespace, which is HTML's own
     element.text = (element.text or "").strip() or None
     element.tail = None
     if element.tag == "mo" and element.text in BARS and (not stretch or element.get("stretchy") == "false"):
-        # Browsers stretch bars over the whole line unless they are told not to.
+        # Browsers stretch bars over the whole line unless `stretchy` is false.
         element.attrib.update(stretchy="false", lspace="0", rspace="0")
     for child in element:
-        mend(child, stretch)
+        correct(child, stretch)
     if element.tag == "munderover" and element[2].text in ACCENTS:
         base, subscript, accent = element
         element.tag = "msub"

@@ -1,7 +1,7 @@
-"""Numbers and words of the documentation that can be checked in seconds, by another computation than theirs.
+"""Statements of the documentation that can be checked in seconds, by another computation than theirs.
 
-What the tutorials teach they assert themselves; here are the claims that need more draws, or that compare a
-page with the files and programs it speaks of.
+The tutorials assert their own statements; here are those that need more draws, or that compare a page with
+the files and programs it names.
 """
 
 import csv
@@ -20,7 +20,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def mod_rate(D, X, Y):
-    """What a round of MOD leaves of f near D, in the end: tutorial 03.
+    """The factor by which a round of MOD reduces f near D, asymptotically: tutorial 03.
 
     There the Schur complement of 2XXᵀ over the radial directions is formed. By block inversion its inverse is
     the tangent block of (2XXᵀ)⁻¹, and the Hessian of f is taken from finite differences of the gradient.
@@ -54,10 +54,10 @@ def test_rate_of_mod_is_predicted_by_the_schur_complement(seed):
         current, _ = mdl.MOD()(Y, current, problem.codes(current))
         values.append(problem.cost(current))
     observed = (values[-1] / values[-31]) ** (1 / 30)
-    assert observed == pytest.approx(mod_rate(D, X, Y), abs=0.002)  # what the tutorial promises
+    assert observed == pytest.approx(mod_rate(D, X, Y), abs=0.002)  # as the tutorial states
 
 
-def test_numbers_in_the_words_about_denoising_follow_from_the_table():
+def test_numbers_in_the_text_on_denoising_agree_with_the_table():
     with (ROOT / "docs" / "results" / "denoising.csv").open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["draw"] == "0"]
     colours = {"grey": ("camera", "coins"), "colour": ("astronaut",), "all": ("camera", "coins", "astronaut")}
@@ -84,7 +84,7 @@ def test_numbers_in_the_words_about_denoising_follow_from_the_table():
         assert words.format(f"{gain:.2f}") in page
 
 
-def test_commands_in_the_readme_exist_and_know_their_options():
+def test_commands_in_the_readme_exist_and_have_their_options():
     commands = set(re.findall(r"`(?:python )?(benchmarks/\w+\.py)((?: --[\w-]+(?: \d+)?)*)`", README))
     assert {path for path, _ in commands} == {
         f"benchmarks/{name}.py" for name in ("coding", "cold_start", "recovery", "update", "updates")
@@ -111,7 +111,7 @@ def test_benchmark_of_recovery_prints_a_row_for_every_method_of_the_readme():
     assert all(f"| {name.replace('presets.recover', '`presets.recover`')} |" in table for name in expected)
 
 
-def test_readme_says_which_solver_of_scikit_learn_is_timed():
+def test_readme_states_which_solver_of_scikit_learn_is_timed():
     row = next(
         line for line in README.splitlines() if line.startswith("| scikit-learn's `DictionaryLearning`")
     )

@@ -1,4 +1,4 @@
-"""The documentation is built once, offline, with warnings as errors, and its pages are read.
+"""The documentation is built once, offline, with warnings as errors, and its pages are checked.
 
 The build runs every tutorial, with Python's warnings as errors too (`docs/_extensions/gallery.py`). So where
 it succeeds, the tutorials run, draw their pictures, and their closing assertions hold.
@@ -31,7 +31,7 @@ def load(path):
 
 
 class Page(HTMLParser):
-    """What a page refers to, what it loads, and what can be referred to in it."""
+    """The links of a page, the files it loads, and its anchors."""
 
     def __init__(self, path):
         super().__init__()
@@ -49,7 +49,7 @@ class Page(HTMLParser):
         self.loaded += [one.split()[0] for one in attributes.get("srcset", "").split(",") if one.strip()]
 
     def pictures(self):
-        """Those that a tutorial has drawn."""
+        """The pictures that a tutorial has drawn."""
         drawn = re.compile(r"sphx-glr-(single|multi)-img")
         return [
             attributes
@@ -88,7 +88,7 @@ def pages(site):
     return {path.relative_to(site).as_posix(): Page(path) for path in paths}
 
 
-def test_every_page_is_there(pages):
+def test_every_source_has_a_built_page(pages):
     sources = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs" / "api").glob("*.rst")]
     built = {"_build", "tutorials", "generated"}
     expected = [path.relative_to(ROOT / "docs").with_suffix(".html") for path in sources]
@@ -96,7 +96,7 @@ def test_every_page_is_there(pages):
     assert len(expected) > 20 and not missing
 
 
-def test_no_internal_link_is_broken(pages, site):
+def test_internal_links_lead_to_existing_pages_and_anchors(pages, site):
     broken = []
     for name, page in pages.items():
         for link in page.links + page.loaded:
@@ -117,10 +117,10 @@ def _at(pages, target, site):
 
 def test_nothing_is_loaded_from_the_network(pages, site):
     outside = re.compile(r"(https?:)?//")
-    asked = [f"{name}: {url}" for name, page in pages.items() for url in page.loaded if outside.match(url)]
+    loaded = [f"{name}: {url}" for name, page in pages.items() for url in page.loaded if outside.match(url)]
     imported = re.compile(r"""(?:url\(|@import)\s*["']?(?:https?:)?//""")
-    asked += [str(path) for path in site.rglob("*.css") if imported.search(path.read_text(encoding="utf-8"))]
-    assert not asked, asked
+    loaded += [str(path) for path in site.rglob("*.css") if imported.search(path.read_text(encoding="utf-8"))]
+    assert not loaded, loaded
 
 
 def test_formulas_are_mathml_and_none_is_left_as_latex(pages):
@@ -132,7 +132,7 @@ def test_formulas_are_mathml_and_none_is_left_as_latex(pages):
         assert r"\(" not in re.sub(r"<pre>.*?</pre>|<script.*?</script>", "", text, flags=re.DOTALL), name
 
 
-def test_every_public_name_has_a_page_and_every_page_a_name(pages):
+def test_public_names_and_api_pages_agree(pages):
     public = load(ROOT / "docs" / "_extensions" / "crossreferences.py").public_names()
     documented = {name for name in pages if name.startswith("api/generated/")}
     assert documented == {f"api/generated/{name}.html" for name in public}
@@ -140,7 +140,7 @@ def test_every_public_name_has_a_page_and_every_page_a_name(pages):
 
 
 @pytest.mark.parametrize("tutorial", TUTORIALS)
-def test_a_tutorial_has_pictures_a_notebook_and_links_to_the_api(tutorial, pages):
+def test_tutorial_page_has_pictures_notebook_and_api_links(tutorial, pages):
     page = pages[f"tutorials/{tutorial}.html"]
     assert len(page.pictures()) >= 2
     # The text is 800 pixels wide at most; a fine screen has twice as many for a picture of that width.
@@ -157,7 +157,7 @@ def test_a_tutorial_has_pictures_a_notebook_and_links_to_the_api(tutorial, pages
     assert any(link.startswith("../api/generated/manifold_dl.") for link in page.links)
 
 
-def test_the_api_links_back_to_the_tutorials(pages):
+def test_api_pages_link_to_tutorials(pages):
     for name in (
         "SimCO",
         "update_problem",
@@ -177,7 +177,7 @@ def notebooks(site):
     }
 
 
-def test_notebooks_are_valid_and_speak_markdown(notebooks):
+def test_notebooks_are_valid_and_contain_no_restructured_text(notebooks):
     assert sorted(notebooks) == TUTORIALS
     leftovers = re.compile(r":\w+:`|^\.\. |``\w|`_\b|sphx_glr|<details|^-{4,}$|^={4,}$", re.MULTILINE)
     for name, notebook in notebooks.items():
@@ -192,7 +192,7 @@ def test_notebooks_are_valid_and_speak_markdown(notebooks):
                 compile(text.removeprefix("%matplotlib inline"), name, "exec")
 
 
-def test_the_cells_of_a_notebook_run_in_order(notebooks, tmp_path):
+def test_notebook_cells_run_in_order(notebooks, tmp_path):
     # One of them: their code is that of the tutorials, which have run. What can go wrong is how it was cut.
     cells = [cell for cell in notebooks["01_sphere"]["cells"] if cell["cell_type"] == "code"]
     script = tmp_path / "cells.py"
@@ -203,7 +203,7 @@ def test_the_cells_of_a_notebook_run_in_order(notebooks, tmp_path):
     assert run.returncode == 0, run.stderr
 
 
-def test_leftovers_of_restructured_text_become_markdown():
+def test_restructured_text_is_converted_to_markdown():
     as_markdown = load(ROOT / "docs" / "_extensions" / "gallery.py").as_markdown
     assert as_markdown("See :class:`~manifold_dl.SimCO` and ``D``.") == "See `SimCO` and `D`."
     assert as_markdown("in `sphx_glr_tutorials_01_sphere.py`.") == "in `01_sphere.ipynb`."
@@ -217,7 +217,7 @@ def test_leftovers_of_restructured_text_become_markdown():
     "tex, expected",
     [
         (r"\|x\|", '<mo stretchy="false" lspace="0" rspace="0">‖</mo><mi>x</mi>'),  # not over the whole line
-        (r"\left\|x\right\|", "<mo>‖</mo>"),  # unless it is asked for
+        (r"\left\|x\right\|", "<mo>‖</mo>"),  # unless by \left and \right
         (r"\bar g_i", "</mover><mi>i</mi></msub>"),  # the index stands beside, not below
         (r"\sin\theta", '<mi>sin</mi><mspace width="0.1667em" /><mi>θ</mi>'),
         (r"\sin(x)", '<mi>sin</mi><mo stretchy="false">(</mo>'),
@@ -225,7 +225,7 @@ def test_leftovers_of_restructured_text_become_markdown():
         (r"a < b", "<mo>&lt;</mo>"),
     ],
 )
-def test_formulas_are_mended(tex, expected):
+def test_mathml_is_corrected_for_browsers(tex, expected):
     from docutils import nodes
 
     assert expected in load(ROOT / "docs" / "_extensions" / "mathml.py").mathml(nodes.math("", tex), False)
@@ -242,17 +242,17 @@ def test_no_formula_has_a_horizontal_brace():
 
 
 @pytest.mark.parametrize("name", ["flow.svg", "layers.svg"])
-def test_the_drawings_are_up_to_date(name):
+def test_drawings_of_the_design_page_are_up_to_date(name):
     drawn = load(ROOT / "docs" / "diagrams.py").DRAWINGS[name]()
     kept = (ROOT / "docs" / "figures" / name).read_text(encoding="utf-8")
     assert kept == drawn, "run python docs/diagrams.py"
 
 
-def test_the_atoms_on_the_first_page_arrive():
+def test_atoms_of_the_first_picture_converge_to_the_true_ones():
     import numpy as np
 
-    way, truth = load(ROOT / "docs" / "first_picture.py").journey()
-    distances = np.linalg.norm(way - truth, axis=1)
+    path, truth = load(ROOT / "docs" / "first_picture.py").descent()
+    distances = np.linalg.norm(path - truth, axis=1)
     assert np.all(distances[0] > 0.5) and np.all(distances[-1] < 1e-4)
 
 
@@ -260,7 +260,7 @@ def test_the_atoms_on_the_first_page_arrive():
 @pytest.mark.parametrize(
     "name", ["index", "mathematics", "design", "manifolds", "denoising", "tutorials/03_dictionary_update"]
 )
-def test_nothing_is_wider_than_a_small_window(name, site, tmp_path):
+def test_pages_fit_into_a_window_of_800_pixels(name, site, tmp_path):
     """At 800 pixels only tables, code and formulas scroll, each by itself."""
     page = site / f"{name}.html"
     root = "document.documentElement"

@@ -1,4 +1,4 @@
-"""The examples of `tutorials/extending` are short and right, and what the pages in `docs/extending` show.
+"""The examples of `tutorials/extending` are short and correct, and the pages in `docs/extending` show them.
 
 To bring a page up to date after its example has changed, run this file:
 ``python tests/documentation/test_extending.py``.
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "tutorials" / "extending").glob("*.py"))
 PAGES = [ROOT / "docs" / "extending" / f"{example.stem}.md" for example in EXAMPLES]
 
-# What the project promises: so many lines of code at most, imports included.
+# The most lines of code, imports included, as docs/extending/index.md states.
 LINES = {"regularizer": 5, "schedule": 5, "coder": 15, "line_searcher": 25, "optimizer": 30}
 
 COMPONENTS = {
@@ -44,27 +44,27 @@ def with_code(page):
     return BLOCK.sub(put, page.read_text(encoding="utf-8"))
 
 
-def test_there_is_an_example_and_a_page_for_everything():
+def test_every_kind_of_component_has_an_example_and_a_page():
     assert [example.stem for example in EXAMPLES] == sorted(COMPONENTS)
     assert all(page.exists() for page in PAGES)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_the_example_runs_ends_in_assertions_and_passes_the_checks(example):
+def test_example_runs_and_passes_its_check(example):
     names = runpy.run_path(str(example))
     assert "\nassert " in example.read_text(encoding="utf-8")
     assert COMPONENTS[example.stem](names)
 
 
 @pytest.mark.parametrize("kind", LINES)
-def test_a_new_component_is_as_short_as_promised(kind):
+def test_component_has_at_most_the_stated_number_of_lines(kind):
     code = region(f"tutorials/extending/{kind}.py", "component").splitlines()
     lines = [line for line in code if line.strip() and not line.strip().startswith("#")]
     assert 0 < len(lines) <= LINES[kind]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
-def test_the_page_shows_the_code_of_the_tested_file(page):
+def test_page_shows_the_code_of_the_tested_file(page):
     text = page.read_text(encoding="utf-8")
     blocks = BLOCK.findall(text)
     assert {name for _, name, _ in blocks} == {"component", "check", "use"}
@@ -73,7 +73,7 @@ def test_the_page_shows_the_code_of_the_tested_file(page):
     assert text == with_code(page), f"{page.name} is out of date: run python {Path(__file__).name}"
 
 
-def test_the_page_on_packages_registers_kinds_that_exist():
+def test_page_on_packaging_registers_existing_kinds():
     text = (ROOT / "docs" / "extending" / "packaging.md").read_text(encoding="utf-8")
     table = tomllib.loads(text.partition("```toml\n")[2].partition("```")[0])
     names = table["project"]["entry-points"][plugins.GROUP]

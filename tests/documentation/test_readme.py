@@ -1,4 +1,4 @@
-"""The Python blocks of README.md and of all pages in docs run, in order, so that no page can go stale."""
+"""The Python blocks of README.md and of all pages in docs run, in order, so that no page becomes outdated."""
 
 import re
 from importlib.util import find_spec
@@ -23,7 +23,7 @@ def blocks(text, language="python"):
     """(line number, code) of every fenced block in a language.
 
     A comment ``<!-- needs: package -->`` in the line before leaves a block out where that is not installed:
-    the pages for those who come from other packages show their code, too.
+    the pages for users of other packages show code of these, too.
 
     Examples
     --------
@@ -60,15 +60,14 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
 
 
 @each_page
-def test_links_to_files_lead_somewhere(page):
+def test_links_to_files_name_existing_files(page):
     targets = [match["target"].split("#")[0] for match in LINK.finditer(page.read_text(encoding="utf-8"))]
     files = [target for target in targets if target and "://" not in target and ":" not in target]
     missing = [target for target in files if not (page.parent / target).exists()]
     assert not missing, f"{page.name} links to {missing}"
 
 
-def test_pages_are_found_and_their_blocks_too():
-    """The extraction finds what it is there for."""
+def test_pages_and_their_python_blocks_are_found():
     names = {page.relative_to(ROOT).as_posix() for page in PAGES}
     assert {
         "docs/index.md",

@@ -1,7 +1,7 @@
-"""Every tutorial has the form that readers come to know, and the first ones run as scripts, as for a reader.
+"""Every tutorial has the common form, and the first ones run as scripts, as for a reader.
 
 All of them run in `test_docs.py`, where the documentation is built: there, too, warnings are errors and the
-closing assertions have to hold. To run each a second time as a script would tell little more and take long.
+closing assertions have to hold. To run each a second time as a script would take long.
 """
 
 import os
@@ -18,12 +18,12 @@ AS_SCRIPTS = [path for path in TUTORIALS if path.stem[:2] in ("01", "02")]
 each_tutorial = pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
 
 
-def test_the_tutorials_are_numbered():
+def test_tutorials_are_numbered():
     assert [path.stem[:3] for path in TUTORIALS] == [f"{number:02d}_" for number in range(1, 12)]
 
 
 @pytest.mark.parametrize("tutorial", AS_SCRIPTS, ids=lambda path: path.stem)
-def test_a_tutorial_runs_as_a_script_and_leaves_its_pictures(tutorial, tmp_path):
+def test_tutorial_runs_as_a_script_and_writes_its_pictures(tutorial, tmp_path):
     run = subprocess.run(
         [sys.executable, "-W", "error", str(tutorial)],
         cwd=tmp_path,
@@ -40,12 +40,12 @@ def test_a_tutorial_runs_as_a_script_and_leaves_its_pictures(tutorial, tmp_path)
 
 
 @each_tutorial
-def test_a_tutorial_is_a_gallery_script_of_the_common_form(tutorial):
+def test_tutorial_has_title_sections_exercise_and_assertions(tutorial):
     text = tutorial.read_text(encoding="utf-8")
     title = re.match(r'"""\n(.+)\n(=+)\n\n', text)
     assert title and len(title[1]) == len(title[2]), "it begins with a title, underlined"
     cells = text.split("\n# %%\n")
-    assert len(cells) > 8, "one idea a cell"
+    assert len(cells) > 8, "one idea per cell"
     sections = re.findall(r"^# (.+)\n# -{3,}$", text, re.MULTILINE)
     assert sections[-2:] == ["Exercise", "What we have seen"]
     exercise, closing = text.index("\n# Exercise\n"), text.index("\n# What we have seen\n")
@@ -63,6 +63,6 @@ def test_a_tutorial_is_a_gallery_script_of_the_common_form(tutorial):
 
 
 @each_tutorial
-def test_a_tutorial_names_other_tutorials_that_exist(tutorial):
+def test_tutorial_refers_to_existing_tutorials(tutorial):
     named = re.findall(r"sphx_glr_tutorials_(\w+)\.py", tutorial.read_text(encoding="utf-8"))
     assert not set(named) - {path.stem for path in TUTORIALS}
