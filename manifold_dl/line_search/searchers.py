@@ -23,9 +23,10 @@ from manifold_dl.line_search.wolfe import wolfe_search
 class LineSearch:
     """A Pymanopt line searcher around an algorithm for functions of one variable.
 
-    Subclasses are dataclasses with a field `max_probes` and a private one `_memory`, in which a search leaves
-    the accepted t for the next. They name an `algorithm`, a generator of the t to be probed, its parameters
-    (`_parameters`) and where it begins (`_first_t`).
+    Subclasses are dataclasses with a field `max_probes` and two private ones, in which a search leaves
+    numbers for the next: the accepted t (`_memory`), and −φ′(0)/‖d‖², the length of the gradient along the
+    direction as a multiple of its own (`_ratio`). They name an `algorithm`, a generator of the t to be
+    probed, its parameters (`_parameters`) and where it begins (`_first_t`).
     """
 
     algorithm: ClassVar[Callable[..., Iterator[float]]]
@@ -36,6 +37,7 @@ class LineSearch:
     uses_slopes: ClassVar[bool] = False  # whether the algorithm reads φ′ of every probe
     max_probes: int
     _memory: float | None
+    _ratio: float | None
 
     def search(
         self,
@@ -74,17 +76,33 @@ class LineSearch:
         if not descends or self._is_flat(objective, x, f0, -df0 / norm):
             record(self, f0, df0, norm, LineSearchResult(0.0, None, [], []))
             return 0.0, x
+        ratio = -df0 / norm / norm
+        stretch = self._stretch(ratio, rounding)
         algorithm = partial(
             type(self).algorithm,
-            first_t=self._first_t(norm, manifold),
+            first_t=stretch * self._first_t(norm, manifold),
             rounding=rounding,
             **self._parameters(),
         )
         curve = Curve(objective, manifold, x, d, f0)
         found = minimize(algorithm, curve, f0, df0, self.max_probes, self.uses_slopes)
         record(self, f0, df0, norm, found)
-        self._memory = found.t or None
+        # What another direction will begin with: this one as if it were of the usual length.
+        self._memory, self._ratio = (found.t / stretch, ratio / stretch) if found.t else (None, None)
         return (found.t * norm, found.point) if found.t else (0.0, x)
+
+    def _stretch(self, ratio: float, rounding: float) -> float:
+        """By what to multiply the remembered t for a direction that is far too short; 1 for all others.
+
+        An atom of one signal moves in a plane, where Hestenes and Stiefel's conjugate direction is zero after
+        every step that was a little too long. Rounding leaves about 1e-16 of it, and at the remembered t the
+        change of φ could not be seen, however far the minimum is.
+        """
+        if not self._ratio:
+            return 1.0
+        stretch = ratio / self._ratio
+        # Where it is not as short as that, a search finds the minimum by increasing t within `max_probes`.
+        return stretch if 1 / math.sqrt(rounding) < stretch < math.inf else 1.0
 
     def _parameters(self) -> dict[str, float]:
         raise NotImplementedError
@@ -144,6 +162,7 @@ class GoldenSection(LineSearch):
     width: float = 1e-3
     max_probes: int = 100
     _memory: float | None = field(default=None, init=False, repr=False, compare=False)
+    _ratio: float | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.t4 < math.inf:
@@ -225,6 +244,7 @@ class WolfeSearch(LineSearch):
     first_step: float | None = 1.0
     max_probes: int = 30
     _memory: float | None = field(default=None, init=False, repr=False, compare=False)
+    _ratio: float | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.sufficient_decrease < self.curvature < 1:
