@@ -131,8 +131,8 @@ def test_signals_of_all_sizes_side_by_side(coder, dtype):
     sizes = np.diff(expected.indptr)
     scaled = np.ldexp(found.data, -np.repeat(exponents, sizes))
     largest = np.repeat(abs(expected).max(axis=0).toarray().ravel(), sizes)
-    # Rounding of Dᵀy changes the codes by up to eps·κ² times the largest of them (seen: 38·eps, for eight atoms
-    # with κ = 13). For the smallest coefficients no bound holds as a fraction of themselves.
+    # Rounding of Dᵀy changes the codes by up to eps·κ² times the largest of them (seen: 38·eps, with
+    # κ = 13). For the smallest coefficients no bound holds as a fraction of themselves.
     assert (np.abs(scaled - expected.data) <= 64 * np.finfo(dtype).eps * largest).all()
 
 
