@@ -17,6 +17,9 @@ __all__ = [
     "compiled",
     "compiled_in_order",
     "compiled_reordering",
+    "internal",
+    "internal_in_order",
+    "internal_reordering",
 ]
 
 NUMBA_INSTALLED = find_spec("numba") is not None
@@ -34,7 +37,7 @@ def _jit(**options: Any) -> Callable[[Callable], Any]:
         return lambda function: function
     from numba import njit
 
-    options = {"nogil": True, "error_model": "numpy", **options}
+    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
 
     def decorate(function: Callable) -> Any:
         try:
@@ -76,13 +79,21 @@ def _drop_outdated(folder: Path) -> None:
 # Sums may be reordered so that they vectorise, but NaN and infinity keep their meaning. Kernels that call
 # each other become one: else LLVM leaves some calls, for which the process that compiles finds other machine
 # code than those that read the cache, with other last bits.
-compiled = _jit(forceinline=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
+_REDUCED = {"forceinline": True, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
+compiled = _jit(**_REDUCED)
 
 # The pursuits: a·b + c may be one instruction, and nothing else is left to the compiler.
 compiled_in_order = _jit(fastmath={"contract"})
 
 # Their inner products: sums may be reordered too, so that they vectorise.
 compiled_reordering = _jit(fastmath={"contract", "reassoc"})
+
+# The same for functions that compiled code alone calls: without the code that Python would call them by,
+# which takes a tenth of the seconds of a first call. An integer that such a function is called with must have
+# one type everywhere (np.int64(0), not 0): Numba compiles it once more for a constant.
+internal = _jit(no_cpython_wrapper=True, **_REDUCED)
+internal_in_order = _jit(no_cpython_wrapper=True, fastmath={"contract"})
+internal_reordering = _jit(no_cpython_wrapper=True, fastmath={"contract", "reassoc"})
 
 
 def _announce_compilation() -> None:

@@ -88,7 +88,8 @@ class RidgeCodes:
     def start_geodesic(
         self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
     ) -> tuple[BlockMap | None, GeodesicSums]:
-        products = BlockMap(products_block, (data, start.codes), (start.atoms, start.gram, self.mu, U))
+        assert start.fit is not None  # a search begins where there is a gradient
+        products = BlockMap(products_block, (data, start.fit), (start.atoms, start.gram, self.mu, U))
         (sums,) = engine.total(products)
         k = len(start.atoms)
         return products, GeodesicSums(np.zeros((k, k)), 0) if sums is None else sums
@@ -132,10 +133,10 @@ def hessian_block(
 
 
 def products_block(
-    block: Block, codes: np.ndarray, atoms: np.ndarray, gram: np.ndarray, mu: float, U: np.ndarray
+    block: Block, solutions: Solutions, atoms: np.ndarray, gram: np.ndarray, mu: float, U: np.ndarray
 ) -> tuple[GeodesicSums, Products]:
     """What every φ(t) needs of one block."""
-    products, energy = reduced.precompute_products(block, atoms, gram, mu, codes, U)
+    products, energy = reduced.precompute_products(block, atoms, gram, mu, solutions.codes, U)
     is_sorted = block.batches is not None and block.batches.ascending
     return GeodesicSums(energy, int(not is_sorted)), products
 

@@ -12,10 +12,10 @@ from the second-level cache, where this reads one.
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled_in_order
+from manifold_dl.kernels.backend import internal_in_order
 
 
-@compiled_in_order
+@internal_in_order
 def extend_factor(L: np.ndarray, Q: np.ndarray, gram: np.ndarray, k: int, p: int) -> float:
     """Row k of the factor when atom p joins, read off Q; returns the square of its diagonal entry."""
     w = gram[p, p]
@@ -25,12 +25,12 @@ def extend_factor(L: np.ndarray, Q: np.ndarray, gram: np.ndarray, k: int, p: int
     return w
 
 
-@compiled_in_order
+@internal_in_order
 def update(
     a: np.ndarray, gram_row: np.ndarray, Q: np.ndarray, k: int, p: int, inverse: float, z: float
 ) -> None:
     """Row k of Q, and the correlations with the new residual, in as few passes over memory as can be."""
-    q, source, l = Q[k], gram_row, 0
+    q, source, l = Q[k], gram_row, np.int64(0)
     while k - l > 3:
         q0, q1, q2, q3 = Q[l], Q[l + 1], Q[l + 2], Q[l + 3]
         c0, c1, c2, c3 = q0[p], q1[p], q2[p], q3[p]
@@ -66,7 +66,7 @@ def update(
             a[i] -= z * t
 
 
-@compiled_in_order
+@internal_in_order
 def is_close_to_dependent(L: np.ndarray, k: int) -> bool:
     """Whether an atom is so close to the span of those before that 1 − Σz² is no measure of the residual."""
     largest = abs(L[0, 0])
@@ -75,7 +75,7 @@ def is_close_to_dependent(L: np.ndarray, k: int) -> bool:
     return largest > 8
 
 
-@compiled_in_order
+@internal_in_order
 def solve_upper(L: np.ndarray, z: np.ndarray, scale: float, x: np.ndarray, k: int) -> float:
     """Lᵀx = scale·z, with the inverse of the diagonal stored; returns max |x| / max |scale·z|."""
     before, after = z.dtype.type(0), z.dtype.type(0)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled_in_order, compiled_reordering
+from manifold_dl.kernels.backend import compiled_reordering, internal_in_order, internal_reordering
 from manifold_dl.kernels.coding.dictionary import copy
 
 # Below this many units of rounding a number that should be zero is taken to be zero.
@@ -21,19 +21,19 @@ class Code(NamedTuple):
     x: np.ndarray  # their coefficients
 
 
-@compiled_in_order
+@internal_in_order
 def argmax_abs(a: np.ndarray, quarter: np.ndarray, sixteenth: np.ndarray) -> int:
     """Index of the entry largest in magnitude, by two foldings that compile to vector instructions."""
     _fold(a, quarter)
     _fold(quarter, sixteenth)
-    p, largest = 0, sixteenth[0]
+    p, largest = np.int64(0), sixteenth[0]
     for i in range(1, len(sixteenth)):
         p = i if sixteenth[i] > largest else p
         largest = sixteenth[i] if sixteenth[i] > largest else largest
     return _unfold(a, _unfold(quarter, p, len(sixteenth), largest), len(quarter), largest)
 
 
-@compiled_in_order
+@internal_in_order
 def _fold(a: np.ndarray, quarter: np.ndarray) -> None:
     """The largest magnitude of entries i, i + q, i + 2q and i + 3q, for every i < q."""
     q = len(quarter)
@@ -44,7 +44,7 @@ def _fold(a: np.ndarray, quarter: np.ndarray) -> None:
         quarter[i] = left if left > right else right
 
 
-@compiled_in_order
+@internal_in_order
 def _unfold(a: np.ndarray, p: int, q: int, largest: float) -> int:
     """Which of the four entries folded onto p was the largest. No branch: it could not be predicted."""
     found = p
@@ -53,13 +53,13 @@ def _unfold(a: np.ndarray, p: int, q: int, largest: float) -> int:
     return found
 
 
-@compiled_in_order
+@internal_in_order
 def contains(support: np.ndarray, k: int, p: int) -> bool:
     """Whether atom p is in the support."""
     return p in support[:k]
 
 
-@compiled_in_order
+@internal_in_order
 def position(support: np.ndarray, k: int, p: int) -> int:
     """Where atom p stands in the support, k if it does not."""
     for l in range(k):
@@ -68,7 +68,7 @@ def position(support: np.ndarray, k: int, p: int) -> int:
     return k
 
 
-@compiled_in_order
+@internal_in_order
 def take_largest(
     h: np.ndarray, support: np.ndarray, k: int, end: int, quarter: np.ndarray, sixteenth: np.ndarray
 ) -> int:
@@ -83,7 +83,7 @@ def take_largest(
     return k
 
 
-@compiled_in_order
+@internal_in_order
 def sort_by_index(support: np.ndarray, x: np.ndarray, k: int) -> None:
     """Bring the atoms into increasing order."""
     for i in range(1, k):
@@ -94,7 +94,7 @@ def sort_by_index(support: np.ndarray, x: np.ndarray, k: int) -> None:
         support[l + 1], x[l + 1] = p, v
 
 
-@compiled_in_order
+@internal_in_order
 def keep_largest(support: np.ndarray, x: np.ndarray, k: int, size: int) -> int:
     """Move the `size` coefficients largest in magnitude to the front; returns how many are kept."""
     for i in range(min(size, k)):
@@ -107,7 +107,7 @@ def keep_largest(support: np.ndarray, x: np.ndarray, k: int, size: int) -> int:
     return min(size, k)
 
 
-@compiled_in_order
+@internal_in_order
 def residual_budget(y: np.ndarray, tol: float) -> tuple[float, float, float]:
     """The norm of a signal, and the squared residual allowed and left, as fractions of its square."""
     if tol < 0:
@@ -118,7 +118,7 @@ def residual_budget(y: np.ndarray, tol: float) -> tuple[float, float, float]:
     return norm, (np.sqrt(tol) / norm) ** 2, 1.0
 
 
-@compiled_in_order
+@internal_in_order
 def euclidean_norm(y: np.ndarray) -> float:
     """The norm, with the largest entry brought to 1 so that no square under- or overflows."""
     largest = 0.0
@@ -132,14 +132,14 @@ def euclidean_norm(y: np.ndarray) -> float:
     return largest * np.sqrt(total)
 
 
-@compiled_in_order
+@internal_in_order
 def residual_norm(atoms: np.ndarray, y: np.ndarray, code: Code, k: int, residual: np.ndarray) -> float:
     """‖y − Dx‖ from the residual itself: 1 − Σz² has lost every digit once the fit is nearly exact."""
     subtract_fit(atoms, y, code, k, residual)
     return euclidean_norm(residual)
 
 
-@compiled_in_order
+@internal_in_order
 def subtract_fit(atoms: np.ndarray, y: np.ndarray, code: Code, k: int, residual: np.ndarray) -> None:
     """residual = y − Dx."""
     support, x = code
@@ -150,7 +150,7 @@ def subtract_fit(atoms: np.ndarray, y: np.ndarray, code: Code, k: int, residual:
             residual[i] -= x[l] * atom[i]
 
 
-@compiled_reordering
+@internal_reordering
 def residual_correlations(
     gram: np.ndarray, a: np.ndarray, support: np.ndarray, x: np.ndarray, k: int, h: np.ndarray
 ) -> None:

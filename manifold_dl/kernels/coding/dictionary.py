@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled_in_order
+from manifold_dl.kernels.backend import compiled_in_order, internal_in_order
 from manifold_dl.kernels.coding.interface import PreparedDictionary
 from manifold_dl.kernels.memory import aligned
 
@@ -49,7 +49,7 @@ def prepare(atoms: np.ndarray) -> PreparedDictionary:
     return PreparedDictionary(atoms, tiles, gram, np.finfo(atoms.dtype).eps)
 
 
-@compiled_in_order
+@internal_in_order
 def empty_products(dictionary: PreparedDictionary) -> Products:
     """Memory for one thread."""
     gram, padded = dictionary.gram, len(dictionary.gram)
@@ -61,13 +61,13 @@ def empty_products(dictionary: PreparedDictionary) -> Products:
     )
 
 
-@compiled_in_order
+@internal_in_order
 def correlate(signals: np.ndarray, dictionary: PreparedDictionary, products: Products) -> None:
     """The products of up to ROWS signals with every atom, into `products.correlations`."""
     _correlate(signals, dictionary.tiles, products.tile, products.correlations)
 
 
-@compiled_in_order
+@internal_in_order
 def copy(source: np.ndarray, target: np.ndarray) -> None:
     """target[:] = source, which compiles in a fraction of the time."""
     for i in range(len(source)):
@@ -82,7 +82,7 @@ def _multiply(rows: np.ndarray, tiles: np.ndarray, out: np.ndarray) -> None:
         _correlate(rows[j : j + ROWS], tiles, product, out[j : j + ROWS])
 
 
-@compiled_in_order
+@internal_in_order
 def _correlate(signals: np.ndarray, tiles: np.ndarray, product: np.ndarray, correlations: np.ndarray) -> None:
     """The products of a few signals with every atom."""
     n, width = len(signals), tiles.shape[2]

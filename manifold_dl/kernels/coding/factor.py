@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled_in_order, compiled_reordering
+from manifold_dl.kernels.backend import compiled_reordering, internal_in_order, internal_reordering
 from manifold_dl.kernels.coding.common import ROUNDINGS, Code, product, subtract_fit
 from manifold_dl.kernels.coding.interface import PreparedDictionary
 from manifold_dl.kernels.status import OK, RANK_DEFICIENT
@@ -37,13 +37,13 @@ class Factor(NamedTuple):
     scratch: np.ndarray  # as long as a row
 
 
-@compiled_in_order
+@internal_in_order
 def empty_factor(size: int, gram: np.ndarray) -> Factor:
     """Memory for supports of at most `size` atoms."""
     return Factor(np.empty((size, size), gram.dtype), np.empty(size, gram.dtype), np.empty(size, gram.dtype))
 
 
-@compiled_reordering
+@internal_reordering
 def append_row(gram: np.ndarray, factor: Factor, support: np.ndarray, k: int, p: int, eps: float) -> int:
     """Row k of the factor when atom p joins; RANK_DEFICIENT where p depends on the k atoms before it."""
     L, spread, c = factor
@@ -67,7 +67,7 @@ def append_row(gram: np.ndarray, factor: Factor, support: np.ndarray, k: int, p:
     return OK
 
 
-@compiled_in_order
+@internal_in_order
 def inverse_row_bound(w: float, square: float, spread: float) -> float:
     """An upper bound of `inverse_row` that costs nothing.
 
@@ -76,7 +76,7 @@ def inverse_row_bound(w: float, square: float, spread: float) -> float:
     return (square + spread * (square - w)) / w if w > 0 else np.inf
 
 
-@compiled_reordering
+@internal_reordering
 def inverse_row(
     gram: np.ndarray, L: np.ndarray, support: np.ndarray, k: int, square: float, w: float, c: np.ndarray
 ) -> float:
@@ -91,7 +91,7 @@ def inverse_row(
     return square / w
 
 
-@compiled_reordering
+@internal_reordering
 def solve_transposed(L: np.ndarray, b: np.ndarray, k: int) -> None:
     """Lᵀx = b, in place."""
     for l in range(k - 1, -1, -1):
@@ -113,7 +113,7 @@ def solve(L: np.ndarray, b: np.ndarray, k: int) -> None:
     solve_transposed(L, b, k)
 
 
-@compiled_reordering
+@internal_reordering
 def least_squares(
     dictionary: PreparedDictionary, y: np.ndarray, a: np.ndarray, code: Code, k: int, factor: Factor
 ) -> int:
@@ -122,9 +122,9 @@ def least_squares(
     a = Dᵀy. Returns the number of atoms that remain.
     """
     support, x = code
-    kept, scale, largest = 0, x.dtype.type(0), x.dtype.type(0)
+    kept, scale, largest = np.int64(0), x.dtype.type(0), x.dtype.type(0)
     for l in range(k):
-        if append_row(dictionary.gram, factor, support, kept, support[l], dictionary.eps) == OK:
+        if append_row(dictionary.gram, factor, support, kept, np.int64(support[l]), dictionary.eps) == OK:
             support[kept] = support[l]
             x[kept] = a[support[l]]
             scale = max(scale, abs(x[kept]))
@@ -137,7 +137,7 @@ def least_squares(
     return kept
 
 
-@compiled_in_order
+@internal_in_order
 def are_accurate(growth: float, spread: float, eps: float) -> bool:
     """Whether coefficients from the normal equations alone leave the least residual, to rounding.
 
@@ -147,7 +147,7 @@ def are_accurate(growth: float, spread: float, eps: float) -> bool:
     return eps * spread * growth**2 <= 1 / ROUNDINGS
 
 
-@compiled_reordering
+@internal_reordering
 def refine(atoms: np.ndarray, y: np.ndarray, code: Code, k: int, factor: Factor) -> None:
     """Correct coefficients of the normal equations from the residual itself."""
     support, x = code

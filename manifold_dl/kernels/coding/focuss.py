@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled_reordering
+from manifold_dl.kernels.backend import compiled_reordering, internal_reordering
 from manifold_dl.kernels.coding.common import Code, keep_largest, product, sort_by_index
 from manifold_dl.kernels.coding.dictionary import MULTIPLICATIONS, copy
 from manifold_dl.kernels.coding.factor import Factor, append_row, empty_factor, solve
@@ -61,7 +61,7 @@ def _focuss(
         codes.counts[j] = k
 
 
-@compiled_reordering
+@internal_reordering
 def _reweight(atoms: np.ndarray, y: np.ndarray, settings: FocussSettings, code: Code, work: Workspace) -> int:
     """All entries of the code of one signal that did not vanish; returns their number."""
     support, x = code
@@ -82,7 +82,7 @@ def _reweight(atoms: np.ndarray, y: np.ndarray, settings: FocussSettings, code: 
             largest = max(largest, abs(fresh))
         if not largest > 0:
             break  # orthogonal to every atom
-        kept = 0
+        kept = np.int64(0)
         for l in range(k):
             if abs(x[l]) > tolerance * largest:
                 support[kept], x[kept] = support[l], x[l]
@@ -94,7 +94,7 @@ def _reweight(atoms: np.ndarray, y: np.ndarray, settings: FocussSettings, code: 
     return k
 
 
-@compiled_reordering
+@internal_reordering
 def _solve_system(y: np.ndarray, k: int, ridge: float, work: Workspace) -> int:
     """z with (DW²Dᵀ + εI)z = y; RANK_DEFICIENT where the matrix is singular in spite of its ridge."""
     weighted, system, part, factor, order, z, _ = work
@@ -108,14 +108,14 @@ def _solve_system(y: np.ndarray, k: int, ridge: float, work: Workspace) -> int:
     return OK
 
 
-@compiled_reordering
+@internal_reordering
 def _multiple(c: float, source: np.ndarray, target: np.ndarray) -> None:
     """target = c·source."""
     for i in range(len(source)):
         target[i] = c * source[i]
 
 
-@compiled_reordering
+@internal_reordering
 def _form_system(weighted: np.ndarray, k: int, ridge: float, part: np.ndarray, system: np.ndarray) -> None:
     """DW²Dᵀ plus `ridge` times its mean diagonal entry, in products small enough for one thread of BLAS."""
     m = len(system)

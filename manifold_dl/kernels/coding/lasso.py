@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled_reordering
+from manifold_dl.kernels.backend import compiled_reordering, internal_reordering
 from manifold_dl.kernels.coding.common import (
     ROUNDINGS,
     Code,
@@ -130,9 +130,9 @@ def _lasso(
             correlate(signals[j : j + ROWS], dictionary, products)
         a, support, x = correlations[j % ROWS], codes.indices[j], codes.values[j]
         active = Active(support, x, signs)
-        k = 0
+        k = np.int64(0)
         for i in range(start.indptr[j], start.indptr[j + 1]):
-            k = _add(gram, factor, active, k, start.indices[i], start.values[i], eps)
+            k = _add(gram, factor, active, k, np.int64(start.indices[i]), start.values[i], eps)
         largest = abs(a[argmax_abs(a, quarter, sixteenth)])
         for i in range(len(settings.path)):
             penalty = settings.path[i] * largest if settings.relative else settings.path[i]
@@ -157,7 +157,7 @@ def _descend(
     """
     support, x, signs = active
     factor, quarter, sixteenth, h, goal = work
-    entered = -1
+    entered = np.int64(-1)
     for _ in range(64 + 16 * len(x)):  # the method ends by itself; rounding must not keep it going
         is_last = False
         while k > 0:
@@ -190,7 +190,7 @@ def _descend(
     return k, NOT_OPTIMAL
 
 
-@compiled_reordering
+@internal_reordering
 def _status(h: np.ndarray, largest: float, active: Active, k: int, limits: Limits) -> int:
     """OK where h = Dᵀr, at most `largest`, is ≤ λ for all atoms and λs for the active ones, up to the slack.
 
@@ -202,11 +202,11 @@ def _status(h: np.ndarray, largest: float, active: Active, k: int, limits: Limit
     return OK if worst <= limits.slack else NOT_OPTIMAL
 
 
-@compiled_reordering
+@internal_reordering
 def _first_sign_change(active: Active, goal: np.ndarray, k: int) -> tuple[int, float]:
     """Which coefficient meets zero first on the way to `goal`, and after which fraction; −1 for none."""
     x, signs = active.x, active.signs
-    out, step = -1, x.dtype.type(1)
+    out, step = np.int64(-1), x.dtype.type(1)
     for l in range(k):
         if goal[l] * signs[l] <= 0:
             until_zero = x[l] / (x[l] - goal[l]) if x[l] != 0 else x[l]
@@ -215,7 +215,7 @@ def _first_sign_change(active: Active, goal: np.ndarray, k: int) -> tuple[int, f
     return out, step
 
 
-@compiled_reordering
+@internal_reordering
 def _add(gram: np.ndarray, factor: Factor, active: Active, k: int, p: int, value: float, eps: float) -> int:
     """Append atom p, with coefficient `value`, unless it is zero or depends on the active atoms."""
     support, x, signs = active
@@ -225,16 +225,16 @@ def _add(gram: np.ndarray, factor: Factor, active: Active, k: int, p: int, value
     return k + 1
 
 
-@compiled_reordering
+@internal_reordering
 def _remove(gram: np.ndarray, factor: Factor, active: Active, k: int, out: int, eps: float) -> int:
     """Take out one atom; the rows of the Cholesky factor below it are computed again."""
     kept = out
     for l in range(out + 1, k):
-        kept = _add(gram, factor, active, kept, active.support[l], active.x[l], eps)
+        kept = _add(gram, factor, active, kept, np.int64(active.support[l]), active.x[l], eps)
     return kept
 
 
-@compiled_reordering
+@internal_reordering
 def _exchange(
     gram: np.ndarray, work: Workspace, active: Active, k: int, p: int, sign: float, eps: float
 ) -> int:
@@ -253,7 +253,7 @@ def _exchange(
         fall += goal[l] * signs[l]
     if not fall > 1:
         return k
-    out, step = -1, x.dtype.type(0)
+    out, step = np.int64(-1), x.dtype.type(0)
     for l in range(k):
         if goal[l] * signs[l] > 0:
             until_zero = x[l] / goal[l]

@@ -5,7 +5,7 @@ Both add one atom at a time, and revise the codes from step to step without solv
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled_in_order
+from manifold_dl.kernels.backend import compiled_in_order, internal_in_order
 from manifold_dl.kernels.coding.common import (
     ROUNDINGS,
     Code,
@@ -49,7 +49,7 @@ def _matching_pursuit(
             correlate(signals[j : j + ROWS], dictionary, products)
         h, support, x = correlations[j % ROWS], codes.indices[j], codes.values[j]
         norm, limit, left = residual_budget(signals[j], tol)
-        largest_ever, k = 0.0, 0
+        largest_ever, k = 0.0, np.int64(0)
         for _ in range(max_iter):
             if left <= limit:
                 break
@@ -89,7 +89,7 @@ def _gradient_pursuit(
             correlate(signals[j : j + ROWS], dictionary, products)
         a, support, x = correlations[j % ROWS], codes.indices[j], codes.values[j]
         copy(a, h)
-        largest_ever, k = 0.0, 0
+        largest_ever, k = 0.0, np.int64(0)
         for _ in range(max_iter):
             p = argmax_abs(h, quarter, sixteenth)
             largest_ever = max(largest_ever, abs(h[p]))
@@ -114,14 +114,14 @@ def _gradient_pursuit(
         codes.counts[j] = k
 
 
-@compiled_in_order
+@internal_in_order
 def add_multiple(h: np.ndarray, c: float, row: np.ndarray) -> None:
     """h += c·row."""
     for i in range(len(h)):
         h[i] += c * row[i]
 
 
-@compiled_in_order
+@internal_in_order
 def squared_norm(x: np.ndarray, k: int) -> float:
     """Σ x_l² of the first k entries."""
     total = x.dtype.type(0)
@@ -130,7 +130,7 @@ def squared_norm(x: np.ndarray, k: int) -> float:
     return total
 
 
-@compiled_in_order
+@internal_in_order
 def squared_image(atoms: np.ndarray, support: np.ndarray, x: np.ndarray, k: int, image: np.ndarray) -> float:
     """‖Dx‖², from the atoms: xᵀGx would be rounding where they are nearly dependent."""
     for i in range(len(image)):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled_in_order
+from manifold_dl.kernels.backend import compiled_in_order, internal_in_order
 from manifold_dl.kernels.coding.basis import extend_factor, is_close_to_dependent, solve_upper, update
 from manifold_dl.kernels.coding.common import (
     ROUNDINGS,
@@ -64,7 +64,7 @@ def _omp(dictionary: PreparedDictionary, signals: np.ndarray, tol: float, codes:
             correlate(signals[j : j + ROWS], dictionary, products)
         a, support, x = correlations[j % ROWS], codes.indices[j], codes.values[j]
         norm, limit, left = residual_budget(signals[j], tol)
-        largest_ever, k, spread = 0.0, 0, 0.0
+        largest_ever, k, spread = 0.0, np.int64(0), 0.0
         while k < sparsity and left > limit:
             p = argmax_abs(a, quarter, sixteenth)
             largest_ever = max(largest_ever, abs(a[p]))
@@ -126,7 +126,7 @@ def _forward_selection(dictionary: PreparedDictionary, signals: np.ndarray, tol:
         p = argmax_abs(a, quarter, sixteenth)
         scale = _divide_by(a, abs(a[p]))
         copy(squares, remaining)
-        k, spread = 0, 0.0
+        k, spread = np.int64(0), 0.0
         while k < sparsity and left > limit and scale > 0:
             if contains(support, k, p) or not abs(a[p]) > ROUNDINGS * eps:
                 break
@@ -161,7 +161,7 @@ def _forward_selection(dictionary: PreparedDictionary, signals: np.ndarray, tol:
         codes.counts[j] = k
 
 
-@compiled_in_order
+@internal_in_order
 def _candidates(gram: np.ndarray, eps: float) -> Candidates:
     """Memory of one thread, with the squared norms of the atoms."""
     squares = np.empty(len(gram), gram.dtype)
@@ -171,7 +171,7 @@ def _candidates(gram: np.ndarray, eps: float) -> Candidates:
     return Candidates(gains, remaining, squares, gram.dtype.type(ROUNDINGS * eps))
 
 
-@compiled_in_order
+@internal_in_order
 def _rate(
     a: np.ndarray, q: np.ndarray, remaining: np.ndarray, squares: np.ndarray, floor: float, gains: np.ndarray
 ) -> None:
@@ -183,7 +183,7 @@ def _rate(
         gains[i] = gain if w > floor * squares[i] else 0
 
 
-@compiled_in_order
+@internal_in_order
 def _divide_by(a: np.ndarray, scale: float) -> float:
     """a /= scale, unless it is zero; returns `scale`."""
     if scale > 0:

@@ -5,7 +5,7 @@ Both replace whole supports: they move, keep the largest entries, and solve for 
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled_in_order
+from manifold_dl.kernels.backend import compiled_in_order, internal_in_order
 from manifold_dl.kernels.coding.common import (
     ROUNDINGS,
     Code,
@@ -54,7 +54,7 @@ def _subspace_pursuit(
         y, a, support, x = signals[j], correlations[j % ROWS], codes.indices[j], codes.values[j]
         norm = euclidean_norm(y)
         copy(a, h)
-        k = take_largest(h, support, 0, sparsity, quarter, sixteenth)
+        k = take_largest(h, support, np.int64(0), sparsity, quarter, sixteenth)
         k = least_squares(dictionary, y, a, Code(support, x), k, factor)
         error = (residual_norm(atoms, y, Code(support, x), k, residual) / norm) ** 2 if norm > 0 else 0.0
         for _ in range(max_iter):
@@ -95,7 +95,7 @@ def _iht(
             correlate(signals[j : j + ROWS], dictionary, products)
         a, support, x = correlations[j % ROWS], codes.indices[j], codes.values[j]
         copy(a, h)
-        k = take_largest(h, support, 0, sparsity, quarter, sixteenth)
+        k = take_largest(h, support, np.int64(0), sparsity, quarter, sixteenth)
         x[:k] = 0
         for _ in range(max_iter):
             residual_correlations(gram, a, support, x, k, h)
@@ -126,7 +126,7 @@ def _iht(
         codes.counts[j] = k
 
 
-@compiled_in_order
+@internal_in_order
 def _move(step: float, h: np.ndarray, code: Code, k: int, moved: np.ndarray) -> None:
     """moved = x + step·h."""
     support, x = code
@@ -136,7 +136,7 @@ def _move(step: float, h: np.ndarray, code: Code, k: int, moved: np.ndarray) -> 
         moved[support[l]] += x[l]
 
 
-@compiled_in_order
+@internal_in_order
 def _threshold(
     moved: np.ndarray, support: np.ndarray, x: np.ndarray, quarter: np.ndarray, sixteenth: np.ndarray
 ) -> int:
@@ -150,7 +150,7 @@ def _threshold(
     return len(x)
 
 
-@compiled_in_order
+@internal_in_order
 def _difference(code: Code, k: int, other: Code, size: int, change: Code) -> int:
     """other − code, where either is not zero: atoms and differences. Their number is returned."""
     support, x = code

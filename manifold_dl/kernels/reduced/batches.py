@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled
+from manifold_dl.kernels.backend import compiled, internal
 
 # Signals solved side by side. Measured: half as many take half as long again, because the compiler then
 # unrolls the loops over them; twice as many gain nothing.
@@ -86,13 +86,13 @@ def _fill(indptr, indices, signals, first, place, batched):
     return ascending
 
 
-@compiled
+@internal
 def padded_size(n):
     """The width of a batch for the next n signals."""
     return min((n + MULTIPLE - 1) // MULTIPLE * MULTIPLE, BATCH_SIZE)
 
 
-@compiled
+@internal
 def longest(places):
     """The longest of the stretches that begin at these places: memory for any of them."""
     length = 0
@@ -101,7 +101,7 @@ def longest(places):
     return length
 
 
-@compiled
+@internal
 def largest_support(first, place):
     """The most atoms that a signal uses: batches are sorted by size, so it is in the last."""
     last = len(first) - 2

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled
+from manifold_dl.kernels.backend import internal
 from manifold_dl.kernels.reduced.batches import BATCH_SIZE
 
 
@@ -21,14 +21,14 @@ class Scratch(NamedTuple):
     rank_deficient: np.ndarray  # which signals of the batch are; the caller resets it
 
 
-@compiled
+@internal
 def make_scratch():
     """Memory for any batch."""
     size = BATCH_SIZE
     return Scratch(np.empty(size), np.empty(size), np.empty(size, np.int64), np.zeros(size, np.bool_))
 
 
-@compiled
+@internal
 def free_diagonal(gram):
     """The squared norms of the atoms; empty if all are 1 up to rounding, which saves reading each."""
     k, unit = len(gram), True
@@ -39,7 +39,7 @@ def free_diagonal(gram):
     return diagonal[: 0 if unit else k]
 
 
-@compiled
+@internal
 def factorize(gram, diagonal, atom, mu, pivot_ratio, x, g, L, scratch):
     """Cholesky's factors of M = G + μI = L Δ Lᵀ of every signal: L below its unit diagonal, and on it Δ⁻¹.
 
@@ -90,7 +90,7 @@ def factorize(gram, diagonal, atom, mu, pivot_ratio, x, g, L, scratch):
     return any_deficient
 
 
-@compiled
+@internal
 def _mark_small_pivots(entry, top, pivot_ratio, width, rank_deficient):
     """Replace pivots that are too small by 1, and mark their signals; whether there are any."""
     n_deficient = 0
@@ -104,7 +104,7 @@ def _mark_small_pivots(entry, top, pivot_ratio, width, rank_deficient):
     return n_deficient > 0
 
 
-@compiled
+@internal
 def solve_lower(L, g):
     """g becomes L⁻¹g, signal by signal."""
     s, width = len(g), L.shape[1]
@@ -115,7 +115,7 @@ def solve_lower(L, g):
                 g[a, w] -= L[row + l, w] * g[l, w]
 
 
-@compiled
+@internal
 def solve_upper(L, g):
     """g becomes L⁻ᵀΔ⁻¹g, signal by signal."""
     s, width = len(g), L.shape[1]
@@ -132,7 +132,7 @@ def solve_upper(L, g):
 # it. So these functions take the whole array, and the number of the row.
 
 
-@compiled
+@internal
 def dots(rows, atom, w, vectors, j, g):
     """g[a, w] becomes the inner product of vector j with row atom[a, w], four rows at a time."""
     m, zero = vectors.shape[1], vectors.dtype.type(0)
@@ -155,7 +155,7 @@ def dots(rows, atom, w, vectors, j, g):
         a += 1
 
 
-@compiled
+@internal
 def subtract(rows, atom, w, x, begin, vectors, j):
     """Take Σ x_a row_a away from vector j, four rows at a time; x_a stands at x[begin + a]."""
     m = vectors.shape[1]

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled
+from manifold_dl.kernels.backend import compiled, internal
 from manifold_dl.kernels.memory import aligned_zeros
 from manifold_dl.kernels.reduced import reference
-from manifold_dl.kernels.reduced.batches import BATCH_SIZE, longest, padded_size
+from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, longest, padded_size
 from manifold_dl.kernels.reduced.cholesky import (
     dots,
     factorize,
@@ -51,7 +51,8 @@ def fit_codes(block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep
         rank_deficient=np.zeros(len(block.signals), np.bool_),
     )
     # The ratio is an argument, because Numba's cache on disk would not notice a change of the constant.
-    value, n_deficient = _fit(block.signals, block.batches, atoms, gram, float(mu), PIVOT_RATIO, out)
+    batches = tuple(block.batches)
+    value, n_deficient = _fit(block.signals, batches, atoms, gram, float(mu), PIVOT_RATIO, tuple(out))
     factors = out.factors if keep_factors else None
     if n_deficient == 0:
         solutions = Solutions(out.codes, factors, NO_SIGNALS, NO_INVERSES)
@@ -101,75 +102,78 @@ def hessian_product(
         inverse_of[deficient] = np.arange(len(deficient))
     product = aligned_zeros(atoms.shape, atoms.dtype)
     known = HessianArrays(atoms, direction, cross, codes, factors, inverse_of, inverses)
-    _hessian_product(block.signals, block.batches, known, product)
+    _hessian_product(block.signals, tuple(block.batches), tuple(known), product)
     return product
 
 
 @compiled
-def _fit(signals, batches, atoms, gram, mu, pivot_ratio, out):
+def _fit(signals, batches_tuple, atoms, gram, mu, pivot_ratio, out_tuple):
+    batches, out = Batches(*batches_tuple), FitArrays(*out_tuple)
+    order, indptr, indices = batches.signals, batches.indptr, batches.indices
     first, place, factor_place = batches.first, batches.place, batches.factor_place
-    keep = len(out.factors) > 0
+    factors, rank_deficient = out.factors, out.rank_deficient
+    keep = len(factors) > 0
     factor_memory = np.empty(0 if keep else longest(factor_place))
     g_memory, scratch = np.zeros(longest(place)), make_scratch()
     r = np.empty((1, signals.shape[1]), dtype=signals.dtype)
     diagonal = free_diagonal(gram)
-    value, n_deficient = _energy_without_atoms(signals, batches), 0
+    deficient = scratch.rank_deficient
+    value, n_deficient = _energy_without_atoms(signals, indptr), 0
     for batch in range(len(first) - 1):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
         s = (end - begin) // width
-        atom = batches.indices[begin:end].reshape(s, width)
-        g = g_memory[: end - begin].reshape(s, width)
+        atom, g = indices[begin:end].reshape(s, width), g_memory[: end - begin].reshape(s, width)
         L = factor_memory[: 0 if keep else s * (s + 1) // 2 * width]
         if keep:
-            L = out.factors[factor_place[batch] : factor_place[batch + 1]]
+            L = factors[factor_place[batch] : factor_place[batch + 1]]
         L = L.reshape(s * (s + 1) // 2, width)
         for w in range(n):
-            dots(atoms, atom, w, signals, batches.signals[first[batch] + w], g)
+            dots(atoms, atom, w, signals, np.int64(order[first[batch] + w]), g)
         any_deficient = factorize(gram, diagonal, atom, mu, pivot_ratio, g[:0], g, L, scratch)
         solve_lower(L, g)
         solve_upper(L, g)
         for w in range(n):
-            j = batches.signals[first[batch] + w]
-            if any_deficient and scratch.rank_deficient[w]:  # left to the reference
-                out.rank_deficient[j] = True
+            j = np.int64(order[first[batch] + w])
+            if any_deficient and deficient[w]:  # left to the reference
+                rank_deficient[j] = True
                 n_deficient += 1
             else:
-                value += _add_signal(signals, j, atoms, atom, g, w, batches.indptr[j], mu, r, out)
+                value += _add_signal(signals, j, atoms, atom, g, w, indptr[j], mu, r, out)
         if any_deficient:
-            scratch.rank_deficient[:] = False
+            deficient[:] = False
     return value, n_deficient
 
 
-@compiled
-def _energy_without_atoms(signals, batches):
+@internal
+def _energy_without_atoms(signals, indptr):
     """Σ ‖y‖² of the signals that use no atom."""
     value = 0.0
-    if len(batches.signals) < len(signals):
-        for j in range(len(signals)):
-            if batches.indptr[j] == batches.indptr[j + 1]:
-                for p in range(signals.shape[1]):
-                    value += signals[j, p] * signals[j, p]
+    for j in range(len(signals)):
+        if indptr[j] == indptr[j + 1]:
+            for p in range(signals.shape[1]):
+                value += signals[j, p] * signals[j, p]
     return value
 
 
-@compiled
+@internal
 def _add_signal(signals, j, atoms, atom, g, w, at, mu, r, out):
     """Write the codes of signal j, and add what it contributes to gradient and energies; its value."""
+    codes, energies, gradient = out.codes, out.energies, out.gradient
     m, s, energy, total = signals.shape[1], len(atom), 0.0, 0.0
     for a in range(s):
-        out.codes[at + a] = g[a, w]
+        codes[at + a] = g[a, w]
         energy += g[a, w] * g[a, w]
     for p in range(m):
         r[0, p] = signals[j, p]
-    subtract(atoms, atom, w, out.codes, at, r, 0)
+    subtract(atoms, atom, w, codes, at, r, np.int64(0))
     for p in range(m):
         total += r[0, p] * r[0, p]
     for a in range(s):
-        i, x = atom[a, w], 2 * out.codes[at + a]
-        out.energies[i] += np.float64(out.codes[at + a]) * out.codes[at + a]
+        i, x = atom[a, w], codes[at + a]
+        energies[i] += np.float64(x) * x
         for p in range(m):
-            out.gradient[i, p] -= x * r[0, p]
+            gradient[i, p] -= 2 * x * r[0, p]
     return mu * energy + total
 
 
@@ -197,8 +201,10 @@ def _evaluate_fixed(signals, indptr, indices, atoms, codes, gradient):
 
 
 @compiled
-def _hessian_product(signals, batches, known, product):
-    atoms, direction, codes, indptr = known.atoms, known.direction, known.codes, batches.indptr
+def _hessian_product(signals, batches_tuple, known_tuple, product):
+    batches, known = Batches(*batches_tuple), HessianArrays(*known_tuple)
+    atoms, direction, codes, factors = known.atoms, known.direction, known.codes, known.factors
+    order, indptr, indices = batches.signals, batches.indptr, batches.indices
     first, place, factor_place = batches.first, batches.place, batches.factor_place
     m = signals.shape[1]
     r, v = np.empty((BATCH_SIZE, m), dtype=signals.dtype), np.empty((BATCH_SIZE, m), dtype=signals.dtype)
@@ -209,11 +215,11 @@ def _hessian_product(signals, batches, known, product):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
         s = (end - begin) // width
-        atom = batches.indices[begin:end].reshape(s, width)
+        atom = indices[begin:end].reshape(s, width)
         g, x = g_memory[: end - begin].reshape(s, width), x_memory[: end - begin].reshape(s, width)
-        L = known.factors[factor_place[batch] : factor_place[batch + 1]].reshape(s * (s + 1) // 2, width)
+        L = factors[factor_place[batch] : factor_place[batch + 1]].reshape(s * (s + 1) // 2, width)
         for w in range(n):
-            j = batches.signals[first[batch] + w]
+            j = order[first[batch] + w]
             for p in range(m):
                 r[w, p] = signals[j, p]
                 v[w, p] = 0
@@ -227,33 +233,33 @@ def _hessian_product(signals, batches, known, product):
                 for w in range(width):
                     g[a, w] -= C[k * atom[a, w] + atom[b, w]] * x[b, w]
         if len(known.inverse_of):
-            _use_inverses(batches, batch, n, known, g, L)
+            _use_inverses(order[first[batch] : first[batch] + n], known.inverse_of, known.inverses, g, L)
         solve_lower(L, g)
         solve_upper(L, g)
         for w in range(n):
-            at = indptr[batches.signals[first[batch] + w]]
+            at = indptr[order[first[batch] + w]]
             for a in range(s):
                 dx[a] = g[a, w]
-            subtract(atoms, atom, w, dx, 0, v, w)  # v = dr
+            subtract(atoms, atom, w, dx, np.int64(0), v, w)  # v = dr
             for a in range(s):
                 i, xa, da = atom[a, w], 2 * codes[at + a], 2 * dx[a]
                 for p in range(m):
                     product[i, p] -= xa * v[w, p] + da * r[w, p]
 
 
-@compiled
-def _use_inverses(batches, batch, n, known, g, L):
+@internal
+def _use_inverses(signals, inverse_of, inverses, g, L):
     """g becomes M⁺g for the rank-deficient signals of a batch, and their factors the identity."""
     s = len(g)
     before = np.empty(s)
-    for w in range(n):
-        inverse = known.inverse_of[batches.signals[batches.first[batch] + w]]
+    for w in range(len(signals)):
+        inverse = inverse_of[signals[w]]
         if inverse >= 0:
             for a in range(s):
                 before[a] = g[a, w]
             for a in range(s):
                 g[a, w] = 0.0
                 for b in range(s):
-                    g[a, w] += known.inverses[inverse, a, b] * before[b]
+                    g[a, w] += inverses[inverse, a, b] * before[b]
                     if b <= a:
                         L[a * (a + 1) // 2 + b, w] = 1.0 if a == b else 0.0

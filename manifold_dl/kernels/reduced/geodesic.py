@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled
+from manifold_dl.kernels.backend import compiled, internal
 from manifold_dl.kernels.memory import aligned
-from manifold_dl.kernels.reduced.batches import BATCH_SIZE, longest, padded_size
+from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, longest, padded_size
 from manifold_dl.kernels.reduced.cholesky import dots
 from manifold_dl.kernels.reduced.rows import BLAS_MULTIPLICATIONS, gram, inner_products
 from manifold_dl.kernels.reduced.structures import Block, Geodesic, GeodesicPoint, Products
@@ -26,7 +26,7 @@ def init_geodesic(
     angles, *rates = np.empty((3, k))
     DD = gram(atoms, atoms) if gram_matrix is None else gram_matrix
     geodesic = Geodesic(D, U, angles, DD, *np.empty((3, k, k)), *rates)
-    _init_geodesic(atoms, direction, gradient, BLAS_MULTIPLICATIONS, geodesic)
+    _init_geodesic(atoms, direction, gradient, BLAS_MULTIPLICATIONS, tuple(geodesic))
     return geodesic
 
 
@@ -36,7 +36,8 @@ def precompute_products(
     """See `reference.precompute_products`. The order is that of the batches, padded with zeros."""
     products = Products(*np.empty((3, len(block.batches.indices)), dtype=codes.dtype))
     energy = np.zeros((len(atoms), len(atoms)))
-    _precompute_products(block.signals, block.batches, gram_matrix, float(mu), codes, U, products, energy)
+    batches, into = tuple(block.batches), tuple(products)
+    _precompute_products(block.signals, batches, gram_matrix, float(mu), codes, U, into, energy)
     return products, energy
 
 
@@ -65,9 +66,11 @@ def geodesic_point(
 
 
 @compiled
-def _init_geodesic(atoms, direction, gradient, multiplications, geodesic):
+def _init_geodesic(atoms, direction, gradient, multiplications, geodesic_tuple):
+    geodesic = Geodesic(*geodesic_tuple)
     k, m = direction.shape
-    D, U = geodesic.atoms, geodesic.directions
+    D, U, angles = geodesic.atoms, geodesic.directions, geodesic.angles
+    along_atoms, along_directions = geodesic.rate_along_atoms, geodesic.rate_along_directions
     for i in range(k):
         total = 0.0
         for p in range(m):
@@ -81,14 +84,13 @@ def _init_geodesic(atoms, direction, gradient, multiplications, geodesic):
             U[i, p] *= scale
             along_atom += gradient[i, p] * D[i, p]
             along_direction += gradient[i, p] * U[i, p]
-        geodesic.angles[i] = angle
-        geodesic.rate_along_atoms[i], geodesic.rate_along_directions[i] = along_atom, along_direction
+        angles[i], along_atoms[i], along_directions[i] = angle, along_atom, along_direction
     inner_products(D, U, multiplications, geodesic.DU)
     inner_products(U, U, multiplications, geodesic.UU)
     _transpose(geodesic.DU, geodesic.UD)
 
 
-@compiled
+@internal
 def _transpose(matrix, result):
     """A few rows at a time, so that no line of memory is read twice."""
     for first in range(0, len(matrix), 16):
@@ -97,7 +99,7 @@ def _transpose(matrix, result):
                 result[b, i] = matrix[i, b]
 
 
-@compiled
+@internal
 def _symmetrize(matrix):
     """Fill the part above the diagonal from that below, a few rows at a time."""
     for first in range(0, len(matrix), 16):
@@ -107,8 +109,11 @@ def _symmetrize(matrix):
 
 
 @compiled
-def _precompute_products(signals, batches, gram_matrix, mu, codes, U, products, energy):
+def _precompute_products(signals, batches_tuple, gram_matrix, mu, codes, U, products_tuple, energy):
+    batches, products = Batches(*batches_tuple), Products(*products_tuple)
     first, place, indptr = batches.first, batches.place, batches.indptr
+    order, indices = batches.signals, batches.indices
+    start_codes, at_atoms, at_directions = products.codes, products.at_atoms, products.at_directions
     g_memory, x_memory = np.zeros(longest(place)), np.zeros(longest(place))
     G, k, XX = gram_matrix.ravel(), len(gram_matrix), energy.ravel()
     entry, slot = np.empty(BATCH_SIZE), np.empty(BATCH_SIZE, dtype=np.int64)
@@ -116,15 +121,11 @@ def _precompute_products(signals, batches, gram_matrix, mu, codes, U, products, 
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
         s = (end - begin) // width
-        atom = batches.indices[begin:end].reshape(s, width)
-        x0 = products.codes[begin:end].reshape(s, width)
-        by, bu = (
-            products.at_atoms[begin:end].reshape(s, width),
-            products.at_directions[begin:end].reshape(s, width),
-        )
+        atom, x0 = indices[begin:end].reshape(s, width), start_codes[begin:end].reshape(s, width)
+        by, bu = at_atoms[begin:end].reshape(s, width), at_directions[begin:end].reshape(s, width)
         g, x = g_memory[: end - begin].reshape(s, width), x_memory[: end - begin].reshape(s, width)
         for w in range(n):
-            j = batches.signals[first[batch] + w]
+            j = np.int64(order[first[batch] + w])
             dots(U, atom, w, signals, j, bu)
             for a in range(s):
                 x[a, w] = codes[indptr[j] + a]
@@ -156,7 +157,6 @@ def _precompute_products(signals, batches, gram_matrix, mu, codes, U, products, 
 
 @compiled
 def _geodesic_point(geodesic_tuple, energy, t, with_slope, is_sorted, out_tuple):
-    # A named tuple takes a microsecond longer to hand over than a plain one, and nothing to name again.
     geodesic, out = Geodesic(*geodesic_tuple), PointArrays(*out_tuple)
     angles, k = geodesic.angles, len(geodesic.angles)
     cosine, sine, lag = out.cosine, out.sine, np.empty(k)
@@ -176,35 +176,36 @@ def _geodesic_point(geodesic_tuple, energy, t, with_slope, is_sorted, out_tuple)
     return value, slope
 
 
-@compiled
+@internal
 def _change_of_atom(geodesic, energy, i, lag, out):
     """What atom i adds to f(D(t)) − f(D) with the codes kept, and row i of D(t)ᵀD(t), below the diagonal."""
     DD, DU, UD, UU = geodesic.DD, geodesic.DU, geodesic.UD, geodesic.UU
-    ci, si, li, kept = out.cosine[i], out.sine[i], lag[i], 0.0
+    gram_matrix, cosine, sine = out.gram, out.cosine, out.sine
+    ci, si, li, kept = cosine[i], sine[i], lag[i], 0.0
     for b in range(i + 1):
         dd, du, ud, uu = DD[i, b], DU[i, b], UD[i, b], UU[i, b]
         at_d, at_u = ci * dd + si * ud, ci * du + si * uu  # d_i(t) against D_b and U_b
-        out.gram[i, b] = at_d * out.cosine[b] + at_u * out.sine[b]
+        gram_matrix[i, b] = at_d * cosine[b] + at_u * sine[b]
         # P = lag d − sine u is how far d_i has come from d_i(t): ⟨P_i, P_b⟩
         behind_d, behind_u = li * dd - si * ud, li * du - si * uu
-        kept += energy[i, b] * (behind_d * lag[b] - behind_u * out.sine[b])
+        kept += energy[i, b] * (behind_d * lag[b] - behind_u * sine[b])
     # Twice, because the other half of the products is the same; the diagonal was counted once too often.
     behind = energy[i, i] * (li * li * DD[i, i] - 2 * li * si * DU[i, i] + si * si * UU[i, i])
     return 2 * kept - behind - li * geodesic.rate_along_atoms[i] + si * geodesic.rate_along_directions[i]
 
 
-@compiled
+@internal
 def _slope_of_atom(geodesic, energy, i, lag, out):
     """The derivative of `_change_of_atom`, and row i of the derivative of D(t)ᵀD(t), below the diagonal."""
     DD, DU, UD, UU, angles = geodesic.DD, geodesic.DU, geodesic.UD, geodesic.UU, geodesic.angles
-    cosine, sine = out.cosine, out.sine
+    gram_rate, cosine, sine = out.gram_rate, out.cosine, out.sine
     ci, si, li, wi, kept_rate = cosine[i], sine[i], lag[i], angles[i], 0.0
     for b in range(i + 1):
         dd, du, ud, uu = DD[i, b], DU[i, b], UD[i, b], UU[i, b]
         at_d, at_u = ci * dd + si * ud, ci * du + si * uu
         by_d, by_u = wi * (ci * ud - si * dd), wi * (ci * uu - si * du)  # velocity of d_i(t)
         turn = angles[b] * (at_u * cosine[b] - at_d * sine[b])
-        out.gram_rate[i, b] = by_d * cosine[b] + by_u * sine[b] + turn
+        gram_rate[i, b] = by_d * cosine[b] + by_u * sine[b] + turn
         behind_d, behind_u = li * dd - si * ud, li * du - si * uu
         turn = angles[b] * (behind_d * sine[b] - behind_u * cosine[b])
         kept_rate += energy[i, b] * (turn - by_d * lag[b] + by_u * sine[b])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled
+from manifold_dl.kernels.backend import compiled, internal
 from manifold_dl.kernels.reduced.reference_ksvd import LARGE_CODES, SweepData, SweepState
 
 # 30 squarings tell eigenvalues apart whose ratio is 1 − 2e-8.
@@ -108,7 +108,7 @@ def _sweep(order, data, state, mu, power, most_users, limits):
     return len(order)
 
 
-@compiled
+@internal
 def _add_own_contribution(data, state, places, atom, E):
     """E becomes the residual of the users of an atom, with the contribution of the atom added again."""
     for k in range(len(places)):
@@ -117,7 +117,7 @@ def _add_own_contribution(data, state, places, atom, E):
             E[k, p] = state.residual[j, p] + code * atom[p]
 
 
-@compiled
+@internal
 def _subtract_others(data, state, j, i, E, k):
     """Row k of E becomes signal j without what its atoms other than i contribute."""
     for p in range(E.shape[1]):
@@ -129,7 +129,7 @@ def _subtract_others(data, state, j, i, E, k):
                 E[k, p] -= x * state.atoms[other, p]
 
 
-@compiled
+@internal
 def _nearer_sign(u, start, rounded, point):
     """u or −u, the one nearer to `start`, rounded to the precision of the atoms; whether it is zero."""
     aligned, is_zero = 0.0, True
@@ -142,7 +142,7 @@ def _nearer_sign(u, start, rounded, point):
     return is_zero
 
 
-@compiled
+@internal
 def power_step(E, atom, u):
     u[:] = 0
     for k in range(len(E)):
@@ -154,7 +154,7 @@ def power_step(E, atom, u):
     normalise(u)
 
 
-@compiled
+@internal
 def leading(E, memory, limits, u):
     """The leading right singular vector of E, zero if E is; False where it cannot be told."""
     n, m = E.shape
@@ -205,7 +205,7 @@ def leading(E, memory, limits, u):
     return True
 
 
-@compiled
+@internal
 def fit(E, atom, mu, x):
     """Σ ‖r‖² + μ x², from the residual, and the codes x that minimise it."""
     m = len(atom)
@@ -224,7 +224,7 @@ def fit(E, atom, mu, x):
     return value
 
 
-@compiled
+@internal
 def trace(A):
     total = 0.0
     for k in range(len(A)):
@@ -239,7 +239,7 @@ def scale(A, divisor):
             A[k, l] /= divisor
 
 
-@compiled
+@internal
 def normalise(u):
     total = 0.0
     for p in range(len(u)):

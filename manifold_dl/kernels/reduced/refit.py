@@ -6,7 +6,7 @@ With x = x₀ + δ the gain is a quadratic form in δ, computed without cancella
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled
+from manifold_dl.kernels.backend import compiled, internal
 from manifold_dl.kernels.reduced import reference
 from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, largest_support, longest, padded_size
 from manifold_dl.kernels.reduced.cholesky import (
@@ -74,29 +74,29 @@ def _unbatch(products: Products, batches: Batches, ranks: np.ndarray) -> tuple[n
 @compiled
 def _refit(batches_tuple, products_tuple, point_tuple, mu, pivot_ratio, angles, with_slope, deficient, out):
     """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −hᵀΔ⁻¹h with h = L⁻¹g."""
-    # A named tuple takes a microsecond longer to hand over than a plain one, and nothing to name again.
     batches, products = Batches(*batches_tuple), Products(*products_tuple)
     point, first, place = PointArrays(*point_tuple), batches.first, batches.place
     L_memory, scratch = np.empty(longest(batches.factor_place)), make_scratch()
     memory = np.empty((3, largest_support(first, place), BATCH_SIZE))
     gains, slopes = np.zeros(BATCH_SIZE), np.zeros(BATCH_SIZE)
-    diagonal = free_diagonal(point.gram)
+    order, indptr, indices = batches.signals, batches.indptr, batches.indices
+    start_codes, at_atoms, at_directions = products.codes, products.at_atoms, products.at_directions
+    gram, gram_rate, is_deficient = point.gram, point.gram_rate, scratch.rank_deficient
+    diagonal = free_diagonal(gram)
     n_deficient = 0
     for batch in range(len(first) - 1):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
         s = (end - begin) // width
-        atom = batches.indices[begin:end].reshape(s, width)
-        x0 = products.codes[begin:end].reshape(s, width)
-        by = products.at_atoms[begin:end].reshape(s, width)
-        bu = products.at_directions[begin:end].reshape(s, width)
+        atom, x0 = indices[begin:end].reshape(s, width), start_codes[begin:end].reshape(s, width)
+        by, bu = at_atoms[begin:end].reshape(s, width), at_directions[begin:end].reshape(s, width)
         g, turn = memory[0, :s], memory[1, :s]
         L = L_memory[: s * (s + 1) // 2 * width].reshape(s * (s + 1) // 2, width)
-        _right_hand_sides(atom, by, bu, point, angles, with_slope, g, turn)
-        if factorize(point.gram, diagonal, atom, mu, pivot_ratio, x0, g, L, scratch):
+        _right_hand_sides(atom, by, bu, point.cosine, point.sine, angles, with_slope, g, turn)
+        if factorize(gram, diagonal, atom, mu, pivot_ratio, x0, g, L, scratch):
             for w in range(width):  # left to the reference: they add nothing here
-                if scratch.rank_deficient[w]:
-                    scratch.rank_deficient[w] = False
+                if is_deficient[w]:
+                    is_deficient[w] = False
                     _clear(L, g, w)
                     if w < n:
                         deficient[first[batch] + w] = True
@@ -107,31 +107,31 @@ def _refit(batches_tuple, products_tuple, point_tuple, mu, pivot_ratio, angles, 
                 gains[w] -= g[a, w] * g[a, w] * L[a * (a + 1) // 2 + a, w]
         if with_slope:
             solve_upper(L, g)
-            _add_slopes(point.gram_rate, atom, x0, g, turn, memory[2, :s], slopes)
+            _add_slopes(gram_rate, atom, x0, g, turn, memory[2, :s], slopes)
             if len(out):
                 for w in range(n):
-                    at = batches.indptr[batches.signals[first[batch] + w]]
+                    at = indptr[order[first[batch] + w]]
                     for a in range(s):
                         out[at + a] = x0[a, w] + g[a, w]
     return gains.sum(), slopes.sum(), n_deficient
 
 
-@compiled
-def _right_hand_sides(atom, by, bu, point, angles, with_slope, g, turn):
+@internal
+def _right_hand_sides(atom, by, bu, cosine, sine, angles, with_slope, g, turn):
     """b(t) = A(t)ᵀy, and its derivative."""
     s, width = atom.shape
     for a in range(s):
         if with_slope:
             for w in range(width):
                 i = atom[a, w]
-                g[a, w] = point.cosine[i] * by[a, w] + point.sine[i] * bu[a, w]
-                turn[a, w] = angles[i] * (point.cosine[i] * bu[a, w] - point.sine[i] * by[a, w])
+                g[a, w] = cosine[i] * by[a, w] + sine[i] * bu[a, w]
+                turn[a, w] = angles[i] * (cosine[i] * bu[a, w] - sine[i] * by[a, w])
         else:
             for w in range(width):
-                g[a, w] = point.cosine[atom[a, w]] * by[a, w] + point.sine[atom[a, w]] * bu[a, w]
+                g[a, w] = cosine[atom[a, w]] * by[a, w] + sine[atom[a, w]] * bu[a, w]
 
 
-@compiled
+@internal
 def _clear(L, g, w):
     """Take a signal out of a batch: no right-hand side, no factor."""
     for a in range(len(g)):
@@ -140,7 +140,7 @@ def _clear(L, g, w):
             L[a * (a + 1) // 2 + b, w] = 0.0
 
 
-@compiled
+@internal
 def _add_slopes(gram_rate, atom, x0, g, turn, rate, slopes):
     """The derivative of the gain, signal by signal; g is δ by now."""
     (s, width), dG, k = atom.shape, gram_rate.ravel(), len(gram_rate)

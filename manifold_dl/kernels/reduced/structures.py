@@ -1,8 +1,9 @@
 """What the kernels of the reduced objective read and return: named groups of arrays.
 
-A block holds some signals with their supports. In all of them signals, atoms and directions stand in
-contiguous rows, k is the number of atoms, m the length of a signal, nnz the number of entries of the block's
-support.
+A named tuple is handed to compiled code as a plain tuple, which takes a microsecond less, and named again
+there, which takes nothing. A block holds some signals with their supports. In all of them signals, atoms and
+directions stand in contiguous rows, k is the number of atoms, m the length of a signal, nnz the number of
+entries of the block's support.
 """
 
 from typing import Any, NamedTuple
