@@ -26,8 +26,8 @@ NUMBA_INSTALLED = find_spec("numba") is not None
 
 # What is compiled together, and how many seconds that takes with an empty cache (`benchmarks/cold_start.py`).
 GROUPS = {
-    "manifold_dl.kernels.reduced": "the dictionary update (about 5 s)",
-    "manifold_dl.kernels.coding": "sparse coding (about 3 s)",
+    "manifold_dl.kernels.reduced": "the dictionary update (about 6 s)",
+    "manifold_dl.kernels.coding": "sparse coding (about 4 s)",
 }
 
 
@@ -48,6 +48,15 @@ def _jit(**options: Any) -> Callable[[Callable], Any]:
         return dispatcher
 
     return decorate
+
+
+def _jitable(**options: Any) -> Callable[[Callable], Any]:
+    """A decorator for functions that compiled code calls; for Python they stay what they are."""
+    if not NUMBA_INSTALLED:
+        return lambda function: function
+    from numba.extending import register_jitable
+
+    return register_jitable(nogil=True, error_model="numpy", **options)
 
 
 @lru_cache(maxsize=1)
@@ -88,12 +97,13 @@ compiled_in_order = _jit(fastmath={"contract"})
 # Their inner products: sums may be reordered too, so that they vectorise.
 compiled_reordering = _jit(fastmath={"contract", "reassoc"})
 
-# The same for functions that compiled code alone calls: without the code that Python would call them by,
-# which takes a tenth of the seconds of a first call. An integer that such a function is called with must have
-# one type everywhere (np.int64(0), not 0): Numba compiles it once more for a constant.
-internal = _jit(no_cpython_wrapper=True, **_REDUCED)
-internal_in_order = _jit(no_cpython_wrapper=True, fastmath={"contract"})
-internal_reordering = _jit(no_cpython_wrapper=True, fastmath={"contract", "reassoc"})
+# The same for functions that compiled code alone calls. They stay plain Python functions, to be read, called
+# and stepped through, and become part of the kernels that call them: they have no machine code of their own
+# to be kept on disk, nor a way to be called from Python, which together would take a fifth of a first call's
+# seconds.
+internal = _jitable(**_REDUCED)
+internal_in_order = _jitable(fastmath={"contract"})
+internal_reordering = _jitable(fastmath={"contract", "reassoc"})
 
 
 def _announce_compilation() -> None:

@@ -204,21 +204,21 @@ reduced.evaluate_fixed(reduced.Block(signals, indptr, indices, None), np.ones((1
 print(reduced.code_energies(indices, np.array([1.0, 1.0]), 1) + np.ones(2))
 """
 ONE_MORE = """
-from manifold_dl.kernels.coding import common
-print(common.euclidean_norm(np.ones(4)))
+from manifold_dl import OMP
+print(OMP(sparsity=1).encode(np.ones((4, 1)), np.eye(4)).nnz)
 """
 
 
 def test_one_line_per_group_says_what_is_compiled_and_about_how_long(tmp_path):
     # Three small kernels of one group and one of another: two lines; and none when they come from the disk.
     expected = [
-        "manifold_dl: compiling the dictionary update (about 5 s), once; later runs read it from disk ...",
-        "manifold_dl: compiling sparse coding (about 3 s), once; later runs read it from disk ...",
+        "manifold_dl: compiling the dictionary update (about 6 s), once; later runs read it from disk ...",
+        "manifold_dl: compiling sparse coding (about 4 s), once; later runs read it from disk ...",
     ]
     for lines in (expected, []):
         process = run(TWO_KERNELS + ONE_MORE, NUMBA_CACHE_DIR=str(tmp_path))
         assert process.returncode == 0, process.stderr
-        assert process.stdout == "[3. 3.]\n2.0\n"
+        assert process.stdout == "[3. 3.]\n1\n"
         assert process.stderr.splitlines() == lines
 
 

@@ -158,58 +158,44 @@ def _precompute_products(signals, batches_tuple, gram_matrix, mu, codes, U, prod
 @compiled
 def _geodesic_point(geodesic_tuple, energy, t, with_slope, is_sorted, out_tuple):
     geodesic, out = Geodesic(*geodesic_tuple), PointArrays(*out_tuple)
-    angles, k = geodesic.angles, len(geodesic.angles)
-    cosine, sine, lag = out.cosine, out.sine, np.empty(k)
+    DD, DU, UD, UU, angles = geodesic.DD, geodesic.DU, geodesic.UD, geodesic.UU, geodesic.angles
+    gram_t, gram_rate, cosine, sine = out.gram, out.gram_rate, out.cosine, out.sine
+    k, lag = len(angles), np.empty(len(angles))
     for i in range(k):
         by_sine, by_cosine = np.sin(angles[i] * t / 2), np.cos(angles[i] * t / 2)  # of half the angle
         lag[i] = 2.0 * by_sine * by_sine
         cosine[i], sine[i] = 1.0 - lag[i], 2.0 * by_sine * by_cosine
     value, slope = 0.0, 0.0
     for i in range(k):
-        value += _change_of_atom(geodesic, energy, i, lag, out)
+        ci, si, li, wi = cosine[i], sine[i], lag[i], angles[i]
+        along_atom, along_direction = geodesic.rate_along_atoms[i], geodesic.rate_along_directions[i]
+        kept, kept_rate = 0.0, 0.0
+        for b in range(i + 1):
+            dd, du, ud, uu = DD[i, b], DU[i, b], UD[i, b], UU[i, b]
+            at_d, at_u = ci * dd + si * ud, ci * du + si * uu  # d_i(t) against D_b and U_b
+            gram_t[i, b] = at_d * cosine[b] + at_u * sine[b]
+            # P = lag d − sine u is how far d_i has come from d_i(t): ⟨P_i, P_b⟩
+            behind_d, behind_u = li * dd - si * ud, li * du - si * uu
+            kept += energy[i, b] * (behind_d * lag[b] - behind_u * sine[b])
+        # Twice, because the other half of the products is the same; the diagonal was counted once too often.
+        behind = energy[i, i] * (li * li * DD[i, i] - 2 * li * si * DU[i, i] + si * si * UU[i, i])
+        value += 2 * kept - behind - li * along_atom + si * along_direction
         if with_slope:  # in a loop of its own, so that the value has the same bits without it
-            slope += _slope_of_atom(geodesic, energy, i, lag, out)
+            for b in range(i + 1):
+                dd, du, ud, uu = DD[i, b], DU[i, b], UD[i, b], UU[i, b]
+                at_d, at_u = ci * dd + si * ud, ci * du + si * uu
+                by_d, by_u = wi * (ci * ud - si * dd), wi * (ci * uu - si * du)  # velocity of d_i(t)
+                turn = angles[b] * (at_u * cosine[b] - at_d * sine[b])
+                gram_rate[i, b] = by_d * cosine[b] + by_u * sine[b] + turn
+                behind_d, behind_u = li * dd - si * ud, li * du - si * uu
+                turn = angles[b] * (behind_d * sine[b] - behind_u * cosine[b])
+                kept_rate += energy[i, b] * (turn - by_d * lag[b] + by_u * sine[b])
+            lag_rate, sine_rate = wi * si, wi * ci
+            turn = lag_rate * (li * DD[i, i] - si * DU[i, i]) - sine_rate * (li * DU[i, i] - si * UU[i, i])
+            slope += 2 * kept_rate - 2 * energy[i, i] * turn
+            slope += sine_rate * along_direction - lag_rate * along_atom
     if not is_sorted:
-        _symmetrize(out.gram)
+        _symmetrize(gram_t)
         if with_slope:
-            _symmetrize(out.gram_rate)
+            _symmetrize(gram_rate)
     return value, slope
-
-
-@internal
-def _change_of_atom(geodesic, energy, i, lag, out):
-    """What atom i adds to f(D(t)) − f(D) with the codes kept, and row i of D(t)ᵀD(t), below the diagonal."""
-    DD, DU, UD, UU = geodesic.DD, geodesic.DU, geodesic.UD, geodesic.UU
-    gram_matrix, cosine, sine = out.gram, out.cosine, out.sine
-    ci, si, li, kept = cosine[i], sine[i], lag[i], 0.0
-    for b in range(i + 1):
-        dd, du, ud, uu = DD[i, b], DU[i, b], UD[i, b], UU[i, b]
-        at_d, at_u = ci * dd + si * ud, ci * du + si * uu  # d_i(t) against D_b and U_b
-        gram_matrix[i, b] = at_d * cosine[b] + at_u * sine[b]
-        # P = lag d − sine u is how far d_i has come from d_i(t): ⟨P_i, P_b⟩
-        behind_d, behind_u = li * dd - si * ud, li * du - si * uu
-        kept += energy[i, b] * (behind_d * lag[b] - behind_u * sine[b])
-    # Twice, because the other half of the products is the same; the diagonal was counted once too often.
-    behind = energy[i, i] * (li * li * DD[i, i] - 2 * li * si * DU[i, i] + si * si * UU[i, i])
-    return 2 * kept - behind - li * geodesic.rate_along_atoms[i] + si * geodesic.rate_along_directions[i]
-
-
-@internal
-def _slope_of_atom(geodesic, energy, i, lag, out):
-    """The derivative of `_change_of_atom`, and row i of the derivative of D(t)ᵀD(t), below the diagonal."""
-    DD, DU, UD, UU, angles = geodesic.DD, geodesic.DU, geodesic.UD, geodesic.UU, geodesic.angles
-    gram_rate, cosine, sine = out.gram_rate, out.cosine, out.sine
-    ci, si, li, wi, kept_rate = cosine[i], sine[i], lag[i], angles[i], 0.0
-    for b in range(i + 1):
-        dd, du, ud, uu = DD[i, b], DU[i, b], UD[i, b], UU[i, b]
-        at_d, at_u = ci * dd + si * ud, ci * du + si * uu
-        by_d, by_u = wi * (ci * ud - si * dd), wi * (ci * uu - si * du)  # velocity of d_i(t)
-        turn = angles[b] * (at_u * cosine[b] - at_d * sine[b])
-        gram_rate[i, b] = by_d * cosine[b] + by_u * sine[b] + turn
-        behind_d, behind_u = li * dd - si * ud, li * du - si * uu
-        turn = angles[b] * (behind_d * sine[b] - behind_u * cosine[b])
-        kept_rate += energy[i, b] * (turn - by_d * lag[b] + by_u * sine[b])
-    lag_rate, sine_rate = wi * si, wi * ci
-    turn = lag_rate * (li * DD[i, i] - si * DU[i, i]) - sine_rate * (li * DU[i, i] - si * UU[i, i])
-    rates = sine_rate * geodesic.rate_along_directions[i] - lag_rate * geodesic.rate_along_atoms[i]
-    return 2 * kept_rate - 2 * energy[i, i] * turn + rates
