@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse
 
 
-def as_matrix(array, name, finite=True):
+def as_matrix(array: Any, name: str, finite: bool = True) -> np.ndarray:
     """A finite real matrix in single or double precision, copied only if it has to be converted.
 
     If finite is False, the caller must call `require_finite`.
@@ -42,7 +42,7 @@ def as_matrix(array, name, finite=True):
     return array
 
 
-def require_finite(array, name, total):
+def require_finite(array: np.ndarray, name: str, total: float) -> None:
     """Refuse NaN and infinity. `total` is any sum over the array that they would spoil."""
     if not np.isfinite(total) and not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
@@ -51,7 +51,7 @@ def require_finite(array, name, total):
         )
 
 
-def as_dictionary(dictionary, n_rows=None, name="dictionary"):
+def as_dictionary(dictionary: Any, n_rows: int | None = None, name: str = "dictionary") -> np.ndarray:
     """A matrix with an atom in every column, none of them zero."""
     dictionary = as_matrix(dictionary, name)
     if n_rows is not None and dictionary.shape[0] != n_rows:
@@ -65,16 +65,17 @@ def as_dictionary(dictionary, n_rows=None, name="dictionary"):
     return dictionary
 
 
-def as_ridge(mu):
+def as_ridge(mu: Any) -> float:
     """A finite μ ≥ 0."""
     if not np.isscalar(mu) or isinstance(mu, (str, bytes, complex)):
         raise TypeError(f"mu={mu!r}: the ridge is one number.")
-    if not (np.isfinite(mu) and mu >= 0):
+    ridge: float = mu  # type: ignore[assignment]  # a real scalar of any kind
+    if not (np.isfinite(ridge) and ridge >= 0):
         raise ValueError(f"mu={mu}: the ridge must be finite and not negative.")
-    return float(mu)
+    return float(ridge)
 
 
-def as_atoms(atoms, n_atoms):
+def as_atoms(atoms: Any, n_atoms: int) -> np.ndarray:
     """The set I as distinct indices in the order given; None means all atoms."""
     if atoms is None:
         return np.arange(n_atoms)

@@ -1,8 +1,10 @@
-"""The lower bounds of pyproject.toml as constraints for pip: ``make test-lowest`` installs exactly these versions.
+"""The lower bounds of pyproject.toml as constraints for pip: ``make test-lowest`` installs exactly these
+versions.
 
     python tests/lowest_versions.py > constraints.txt
 
-It reads the dependencies, the extra ``images`` and the test runner, and needs nothing but the standard library.
+It reads the dependencies, the extra ``images`` and the test runner, and needs nothing but the standard
+library.
 """
 
 import re

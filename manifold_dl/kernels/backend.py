@@ -98,9 +98,10 @@ compiled_in_order = _jit(fastmath={"contract"})
 compiled_reordering = _jit(fastmath={"contract", "reassoc"})
 
 # The same for functions that compiled code alone calls. They stay plain Python functions, to be read, called
-# and stepped through, and become part of the kernels that call them: they have no machine code of their own
-# to be kept on disk, nor a way to be called from Python, which together would take a fifth of a first call's
-# seconds.
+# and stepped through, and become part of the kernels that call them: there is no machine code of their own to
+# be kept on disk, nor a way to call it from Python, which together would take a tenth of the seconds of a
+# first call. An integer argument must have one type everywhere (np.int64(0), not 0): for a constant Numba
+# compiles the function once more.
 internal = _jitable(**_REDUCED)
 internal_in_order = _jitable(fastmath={"contract"})
 internal_reordering = _jitable(fastmath={"contract", "reassoc"})

@@ -4,13 +4,15 @@ The kernels read rows of atoms in pieces of up to 64 bytes. Where every piece li
 a pass over the signals takes a seventh longer, and `np.empty` leaves that to chance.
 """
 
+from typing import Any
+
 import numpy as np
 
 LINE = 64
 SMALL = 2**14  # bytes: what fits into the first cache is not worth the trouble
 
 
-def aligned(shape, dtype):
+def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """An empty array of this shape; from `SMALL` bytes on it begins a line of the cache."""
     array = np.empty(shape, dtype)
     size = array.nbytes
@@ -21,14 +23,15 @@ def aligned(shape, dtype):
     return memory[start : start + size].view(dtype).reshape(shape)
 
 
-def aligned_copy(matrix):
+def aligned_copy(matrix: np.ndarray) -> np.ndarray:
     """The matrix with contiguous rows."""
     copy = aligned(matrix.shape, matrix.dtype)
     copy[:] = matrix
     return copy
 
 
-def aligned_zeros(shape, dtype):
+def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """The same, filled with zeros."""
     zeros = aligned(shape, dtype)
     zeros.fill(0)
     return zeros

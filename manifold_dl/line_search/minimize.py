@@ -62,7 +62,9 @@ def minimize(
         if len(ts) > max_probes or t < sys.float_info.min:
             break
         value, slope = curve.probe(t, uses_slopes)
-        ts.append(t), values.append(value), slopes.append(slope)
+        ts.append(t)
+        values.append(value)
+        slopes.append(slope)
         if value < values[lowest]:
             lowest = len(ts) - 1
         if uses_slopes and value < math.inf:

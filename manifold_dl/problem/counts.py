@@ -43,7 +43,8 @@ _collected: ContextVar[list[Counts] | None] = ContextVar("counts made inside a w
 @contextmanager
 def count_evaluations() -> Iterator[Counts]:
     """Add up the counts of all objectives made inside the block; the sum is there when it ends."""
-    total, made = Counts(), []
+    total = Counts()
+    made: list[Counts] = []
     token = _collected.set(made)
     try:
         yield total

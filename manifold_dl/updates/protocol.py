@@ -72,6 +72,20 @@ def begin(
 ) -> Any:
     """The rule for one run: what its `begin` returns, or the rule itself where it has none.
 
+    Parameters
+    ----------
+    update : DictionaryUpdate
+        The rule.
+    max_iter : int, optional
+        The length of the loop; None for a single update.
+    memory : dict, optional
+        That of an interrupted run.
+
+    Returns
+    -------
+    UpdateRun or DictionaryUpdate
+        What the loop calls.
+
     Examples
     --------
     >>> from manifold_dl import KSVD, SimCO

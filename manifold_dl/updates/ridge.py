@@ -6,7 +6,7 @@ A schedule is a function of the outer iteration. One that depends on how many it
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -180,5 +180,5 @@ def bound(mu: Ridge, max_iter: int | None) -> Ridge:
     return values
 
 
-def _as_sequence(mu: Ridge) -> Sequence[float]:
+def _as_sequence(mu: Any) -> Sequence[float]:
     return mu if isinstance(mu, Sequence) and not isinstance(mu, str) else (mu,)

@@ -181,7 +181,7 @@ class UpdateWorkspace:
             return False
         # c d' is closest to d for c = ⟨d', d⟩/‖d'‖²: that is what the codes have to take over.
         scales = np.ones(self.support.n_atoms)
-        scales[atoms] = np.vecdot(new, old, axis=0) / np.vecdot(new, new, axis=0)
+        scales[atoms] = np.vecdot(new.T, old.T) / np.vecdot(new.T, new.T)
         self.dictionary[:, atoms] = new
         entries = subset.entries
         self.values[entries] *= scales[self.support.indices[entries]].astype(self.values.dtype)

@@ -6,7 +6,7 @@ block are arranged in batches by the size of their supports, once, and every com
 batch by batch. The small systems themselves are in `cholesky.py`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Batches(NamedTuple):
         return np.minimum(-(-np.diff(self.first) // MULTIPLE) * MULTIPLE, BATCH_SIZE)
 
 
-def make_batches(indptr: np.ndarray, indices: np.ndarray) -> Batches:
+def make_batches(indptr: np.ndarray, indices: np.ndarray) -> Any:
     """Arrange the signals of a block; it depends on the support alone."""
     largest = int(np.diff(indptr).max(initial=0))
     signals = np.empty(len(indptr) - 1, dtype=np.int32)

@@ -6,7 +6,7 @@ equations by Cholesky, with the Gram matrix of the atoms computed once, many sig
 release the interpreter lock, so blocks of signals run in threads.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class HessianArrays(NamedTuple):
     direction: np.ndarray
     cross: np.ndarray  # k×k: inner products of atoms and directions
     codes: np.ndarray
-    factors: np.ndarray
+    factors: Any  # never None: a Hessian product needs them
     inverse_of: np.ndarray  # which of the inverses belongs to a signal, −1 for none; empty if there are none
     inverses: np.ndarray
 

@@ -25,7 +25,7 @@ from manifold_dl.kernels.reduced.structures import (
 LEAST_ENERGY = 1e-3
 
 
-def make_batches(indptr: np.ndarray, indices: np.ndarray) -> None:
+def make_batches(indptr: np.ndarray, indices: np.ndarray) -> Any:
     """What the compiled kernels need of a support, arranged once: nothing here."""
     return None
 
