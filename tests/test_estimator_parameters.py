@@ -60,7 +60,7 @@ def test_component_with_set_params_is_changed_by_it():
         ({"max_iter__x": 3}, "max_iter=4 has no such field"),
         ({"speed": 3}, "Invalid parameter 'speed'"),
         ({"speed__x": 3}, "Invalid parameter 'speed'"),
-        ({"coder__sparsity": 0}, "sparsity=0: a code needs room"),
+        ({"coder__sparsity": 0}, "sparsity=0: a code needs at least one atom"),
     ],
 )
 def test_parameters_that_do_not_exist_are_refused(params, sentence):
