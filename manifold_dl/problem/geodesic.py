@@ -155,6 +155,8 @@ class GeodesicRestriction:
     def _evaluate(self, t: float, with_slope: bool) -> Probe:
         objective, products, point = self.objective, self._products().products, self._at(t, with_slope)
         keep_codes = with_slope and self._trusted  # t may be where the search ends
+        if keep_codes:
+            self._codes = None  # release those of the last slope before there are others
         refit = objective.inner.refit(objective.data, products, point, with_slope, keep_codes)
         found = NO_GAIN if refit is None else objective.engine.total(refit)[0] or NO_GAIN
         if keep_codes and refit is not None:
