@@ -143,7 +143,7 @@ def stage(swap):
 
 
 def minimum(swap):
-    """From near the trust region's minimum every optimizer that has derivatives comes back to it."""
+    """From near a minimum every optimizer that has derivatives ends where the trust region does."""
     given = data(swap)
     # Without derivatives no minimum is required below, and a step takes a hundred times as long.
     rule = update(swap, given, steps=60 if swap.optimizer in WITHOUT_DERIVATIVES else 500)
@@ -163,6 +163,8 @@ def minimum(swap):
         lowest, np.random.default_rng(swap.seed).standard_normal(lowest.shape)
     )
     start = problem.manifold.retraction(lowest, 0.05 / np.linalg.norm(aside) * aside)
+    # From there another minimum may be the nearest, at the boundary of NonNegative for one.
+    lowest = solver.run(problem, initial_point=start).point
     X = given.codes
     if swap.codes == "follow":
         X = scipy.sparse.csc_array((problem.codes(start).data, X.indices, X.indptr), shape=X.shape)
