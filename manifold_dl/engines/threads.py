@@ -9,14 +9,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from numbers import Integral
-from threading import Condition
-from typing import Any
+from threading import Condition, Lock
+from typing import Any, NamedTuple
 
-from manifold_dl.engines.protocol import BlockMap, Engine, TreeSum
+from manifold_dl.engines.protocol import BlockFunction, BlockMap, Engine, TreeSum
 
 _chosen: ContextVar[int | None] = ContextVar("threads chosen for a with block", default=None)
 
@@ -53,28 +53,33 @@ class Threads:
     def total(self, *maps: BlockMap) -> list[Any]:
         """The sum of the partials of each map over all blocks, in one round.
 
-        States of parents that are not there yet are computed on the way. A map is run once.
+        States of parents that are not there yet are computed on the way. A map is run once: its partials are
+        not kept.
         """
+        for one in maps:
+            if one.states is not None:
+                raise ValueError(
+                    "this map has been run, and its sums were returned then: make a new BlockMap."
+                )
         if len(maps) == 1 and _is_small(maps[0]):
             return [_run_small(maps[0])]
-        order = _in_order(maps)
-        n_blocks = len(_root(maps[0]).states)
-        for one in order:
-            one.states = [None] * n_blocks
+        with _lock:  # two threads may need the states of one parent at a time
+            tasks = [Task(one, one.function, one.parents, one.common) for one in _in_order(maps)]
+            n_blocks = len(_root(maps[0]).states)
+        states = {id(task.map): [None] * n_blocks for task in tasks}
+        places = [next(p for p, task in enumerate(tasks) if task.map is one) for one in maps]
         sums = [TreeSum() for _ in maps]
-        places = [order.index(one) for one in maps]
 
         def take(partials: list[Any]) -> None:
             for total, place in zip(sums, places, strict=True):
                 total.add(partials[place])
 
-        try:
-            ordered_map_reduce(partial(_run_block, order), range(n_blocks), take, as_threads(self.n))
-        except BaseException:
-            for one in order:  # not all of them are there
-                one.states = None
-            raise
-        _release(order)
+        run = partial(_run_block, tasks, states)
+        ordered_map_reduce(run, range(n_blocks), take, as_threads(self.n))
+        with _lock:
+            for task in tasks:
+                task.map.states = states[id(task.map)]
+                _release(task.map)
         return [total.result() for total in sums]
 
     def states(self, block_map: BlockMap) -> list[Any]:
@@ -88,12 +93,24 @@ def _no_function(*arguments: Any) -> tuple[None, None]:
     return None, None
 
 
+class Task(NamedTuple):
+    """A map to be run, as it is when a round begins."""
+
+    map: BlockMap
+    function: BlockFunction
+    parents: tuple[BlockMap, ...]
+    common: tuple[Any, ...]
+
+
+_lock = Lock()
+
+
 def _is_small(block_map: BlockMap) -> bool:
     """Whether a map has one block, and can be run at once: there the seam must cost next to nothing."""
-    for parent in block_map.parents:  # noqa: SIM110 - a generator would take longer than the loop
+    for parent in block_map.parents:
         if parent.states is None or len(parent.states) != 1:
             return False
-    return True
+    return bool(block_map.parents)
 
 
 def _run_small(block_map: BlockMap) -> Any:
@@ -101,7 +118,7 @@ def _run_small(block_map: BlockMap) -> Any:
     states = [parent.states[0] for parent in block_map.parents]
     partial_sum, state = block_map.function(*states, *block_map.common)
     block_map.states = [state]
-    block_map.parents = block_map.common = ()
+    _release(block_map)
     return partial_sum
 
 
@@ -123,21 +140,19 @@ def _in_order(maps: Sequence[BlockMap]) -> list[BlockMap]:
     return order
 
 
-def _run_block(order: Sequence[BlockMap], block: int) -> list[Any]:
-    """Run every map on one block, keep the states, return the partials."""
+def _run_block(tasks: Sequence[Task], states: dict[int, list[Any]], block: int) -> list[Any]:
+    """Run every task on one block, keep the states, return the partials."""
     partials = []
-    for one in order:
-        arguments = [parent.states[block] for parent in one.parents]
-        partial_sum, state = one.function(*arguments, *one.common)
-        one.states[block] = state
+    for task in tasks:
+        parents = [states.get(id(parent), parent.states)[block] for parent in task.parents]
+        partial_sum, states[id(task.map)][block] = task.function(*parents, *task.common)
         partials.append(partial_sum)
     return partials
 
 
-def _release(order: Sequence[BlockMap]) -> None:
+def _release(block_map: BlockMap) -> None:
     """Threads lose no states, so what they were computed from is not needed for them any more."""
-    for one in order:
-        one.parents = one.common = ()
+    block_map.parents = block_map.common = ()
 
 
 def available_threads() -> int:
@@ -227,7 +242,9 @@ def ordered_map_reduce(
                 changed.notify_all()
             raise
 
-    helpers = [_pool(threads).submit(work) for _ in range(min(threads, len(items)) - 1)]
+    # Each with a copy of the caller's context: np.errstate holds in all threads.
+    n_helpers = min(threads, len(items)) - 1
+    helpers = [_pool(threads).submit(copy_context().run, work) for _ in range(n_helpers)]
     try:
         work()
     finally:  # a helper that has not begun by now would find nothing left to do

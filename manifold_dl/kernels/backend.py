@@ -44,7 +44,8 @@ def _jit(**options: Any) -> Callable[[Callable], Any]:
             dispatcher = njit(cache=True, **options)(function)
         except RuntimeError:  # there is no folder for the cache that may be written: compile in every process
             return njit(**options)(function)
-        _drop_outdated(Path(dispatcher.stats.cache_path))
+        if dispatcher is not function:  # NUMBA_DISABLE_JIT leaves it Python, to be stepped through
+            _drop_outdated(Path(dispatcher.stats.cache_path))
         return dispatcher
 
     return decorate

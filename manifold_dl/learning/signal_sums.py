@@ -185,6 +185,8 @@ def code_energies_block(
 
 def coded_blocks(signals: np.ndarray, codes: Any, n_atoms: int, engine: Engine) -> tuple[BlockMap, BlockMap]:
     """The signals (m×n) with their supports, and their codes, which are zero where a support was given."""
+    if np.dtype(getattr(codes, "dtype", float)).kind in "iu":  # numbers, not the indices of a support
+        codes = codes.astype(float)
     support = as_support(codes, signals.shape[1], n_atoms)
     values = np.zeros(len(support.indices)) if support.values is None else support.values
     return engine.open(blocks_of(signals.T, support)), engine.open(values_of(values, support))

@@ -53,6 +53,9 @@ def count_evaluations() -> Iterator[Counts]:
         for counts in made:
             for name in vars(total):
                 setattr(total, name, getattr(total, name) + getattr(counts, name))
+        outer = _collected.get()
+        if outer is not None:  # what was counted here is part of an enclosing block, too
+            outer.append(total)
 
 
 def new_counts(**amounts: int) -> Counts:

@@ -157,7 +157,18 @@ class DictionaryProblem(pymanopt.Problem):
         return self._recorded_gradient
 
     def restrict(self, point: np.ndarray, direction: np.ndarray) -> GeodesicRestriction | ProblemRestriction:
-        """φ(t), with φ.derivative(t), along the geodesic that leaves `point` in `direction`."""
+        """φ(t), with φ.derivative(t), along the great circles that leave `point` in `direction`.
+
+        Raises
+        ------
+        ValueError
+            If geodesics of the manifold are no great circles.
+        """
+        if not self._by_columns:
+            raise ValueError(
+                f"geodesics of {self.manifold} are no great circles: evaluate "
+                "cost(manifold.exp(point, t * direction)) instead."
+            )
         return self._restrict(point, np.array(direction))  # a copy: the caller may change the array
 
     def codes(self, point: np.ndarray) -> scipy.sparse.csc_array:
@@ -223,10 +234,8 @@ class DictionaryProblem(pymanopt.Problem):
         self._recorder.begin()
         evaluation = self.objective.differentiate(point)
         assert evaluation.gradient is not None
-        gradient = evaluation.gradient.T
-        if not self._by_columns:  # there a conversion may return the same array, which stays ours
-            gradient = gradient.copy(order="K")
-        gradient = self._whole_gradient(point, gradient)
+        # A copy: a conversion may return the same array, and that of the cache must stay what it is.
+        gradient = self._whole_gradient(point, evaluation.gradient.T.copy(order="K"))
         gradient = self.manifold.euclidean_to_riemannian_gradient(point, gradient)
         # Optimizers evaluate it once at every point they accept; a second time at the same point adds
         # nothing.

@@ -32,6 +32,8 @@ TRUSTED = 1e-3
 DOUBTFUL = 1e-6
 
 
+# How far an atom at the end of a search may be from the great circle: some roundings.
+SAME_POINT = 1e-12
 NO_GAIN = Refit(0.0, 0.0, 0)
 
 
@@ -119,8 +121,11 @@ class GeodesicRestriction:
         if not self._trusted:
             return
         probe = self._probe(float(t), self._with_slope)
-        if probe.value > TRUSTED * probe.size and abs(self.base - probe.value) > DOUBTFUL * probe.size:
-            point = self.objective.as_point(point)
+        falls_visibly = abs(self.base - probe.value) > DOUBTFUL * probe.size
+        is_accurate = falls_visibly and probe.value > TRUSTED * probe.size
+        point = self.objective.as_point(point)
+        # A manifold may have an exponential map of its own, which ends elsewhere than on the great circles.
+        if is_accurate and np.abs(self.positions(float(t)).atoms - point.T).max() <= SAME_POINT:
             key, atoms = self.objective.key(point), aligned_copy(point.T)
             self.objective.cache.add(Evaluation(key, atoms, probe.value, self.codes(float(t))))
 
@@ -129,7 +134,9 @@ class GeodesicRestriction:
         if self._codes is not None and self._codes[0] == t:
             return self._codes[1]
         known, objective = self._products(), self.objective
-        refit = objective.inner.refit(objective.data, known.products, self._at(t, True), True, True)
+        # With memory of its own: these codes may be computed after the next probe.
+        point = reduced.geodesic_point(known.geodesic, known.energy, t, True, known.is_sorted, None)
+        refit = objective.inner.refit(objective.data, known.products, point, True, True)
         return known.codes if refit is None else refit
 
     def _products(self) -> SearchProducts:

@@ -60,6 +60,10 @@ class SupportedSignals:
         codes = None if values is None else self.engine.open(values_of(values, self.support))
         if len(atoms) == d and np.array_equal(atoms, np.arange(d)):
             return AtomSubset(atoms, self, self._all, None, codes, len(self.support.indices))
+        if len(atoms) == d:  # in another order: no other atom contributes
+            dictionary = np.zeros((self.m, d), self.dtype)
+            values = np.zeros(len(self.support.indices), self.dtype) if values is None else values
+            codes = self.engine.open(values_of(values, self.support))
         assert dictionary is not None and codes is not None  # the callers see to it
         rows = np.ascontiguousarray(dictionary.T)
         part = BlockMap(subset_block, (self._blocks, self._index, codes), (atoms, rows, with_rest))

@@ -260,3 +260,37 @@ def test_the_engine_is_given_once():
         as_engine(threads=2, engine=Threads(2))
     with pytest.raises(ValueError, match=r"threads=0.*whole number"):
         Threads(0)
+
+
+def test_a_map_is_run_once():
+    engine = Threads(2)
+    blocks = engine.open([np.ones(3), np.ones(4)])
+    scaled = BlockMap(block_sum, (blocks,), (3.0,))
+    engine.total(scaled)
+    for done in (scaled, blocks):
+        with pytest.raises(ValueError, match="make a new BlockMap"):
+            engine.total(done)
+    np.testing.assert_array_equal(np.concatenate(engine.states(blocks)), np.ones(7))
+
+
+def overflows(x):
+    return float(np.exp(x).sum()), None
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_numpy_errors_are_handled_alike_in_all_threads(threads):
+    engine = Threads(threads)
+    with np.errstate(over="ignore"):  # a warning would be an error
+        total = engine.total(BlockMap(overflows, (engine.open([np.full(3, 1e3)] * 20),)))
+    assert total == [np.inf]
+
+
+def test_one_problem_in_many_threads():
+    rng = np.random.default_rng(0)
+    Y, mask = rng.standard_normal((6, N)), rng.random((9, N)) < 0.2
+    points = [Spheres(6, 9).random_point(seed) for seed in range(8)]
+    expected = [update_problem(Y, mask, mu=0.1).cost(point) for point in points]
+    for _ in range(5):
+        problem = update_problem(Y, mask, mu=0.1, threads=2)
+        # The first evaluations all need the supports arranged for the kernels.
+        assert ordered_map(problem.cost, points, threads=8) == expected

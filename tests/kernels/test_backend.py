@@ -299,3 +299,9 @@ def test_a_kernel_that_cannot_be_imported_is_an_error(name, use):
     process = run(BREAK.format(name=name, use=use))
     assert process.returncode != 0
     assert "cannot import name 'spam'" in process.stderr
+
+
+def test_kernels_are_plain_python_where_compilation_is_disabled():
+    process = run(TWO_KERNELS, NUMBA_DISABLE_JIT="1")
+    assert process.returncode == 0, process.stderr
+    assert process.stdout == "[3. 3.]\n" and process.stderr == ""

@@ -69,3 +69,11 @@ def test_loss_out_of_range_is_warned_of():
     scale = LossScale(n_signals=1, energy=1.0, exponent=600)
     with pytest.warns(UserWarning, match=r"history\.loss is inf"):
         scale.warn_if_out_of_range(0.5)
+
+
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csc_array])
+def test_whole_numbers_are_codes_and_not_indices(make):
+    Y, D = np.array([[1.0, 2.0], [0.0, 3.0]]), np.eye(2)
+    codes = make(np.array([[1, 2], [0, 1]]))
+    assert squared_error(Y, D, codes) == 4.0
+    assert explained_fraction(Y, D, codes) == pytest.approx(1 - 4 / 14)

@@ -6,14 +6,15 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from pymanopt.manifolds import Oblique
-from pymanopt.optimizers import ConjugateGradient
+import scipy.sparse
+from pymanopt.manifolds import Oblique, Stiefel
+from pymanopt.optimizers import ConjugateGradient, SteepestDescent
 
-from manifold_dl import update_problem
+from manifold_dl import SimCO, update_problem
 from manifold_dl.engines import Threads
 from manifold_dl.kernels import reduced
 from manifold_dl.line_search import GoldenSection, WolfeSearch, trace
-from manifold_dl.manifolds import Lines, Spheres, ZeroMean
+from manifold_dl.manifolds import Lines, NonNegative, Spheres, ZeroMean
 from manifold_dl.problem.dictionary_problem import DictionaryProblem
 from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.inner import RidgeCodes
@@ -389,3 +390,40 @@ def test_runs_of_both_policies_descend_to_the_same_cost():
         values = [iterate.value for iterate in problem.record]
         assert all(after < before for before, after in pairwise(values))
     assert ends[0] == pytest.approx(ends[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("searcher", [GoldenSection(), WolfeSearch()])
+def test_a_search_is_not_trusted_where_it_ends_off_the_great_circle(searcher):
+    class Farther(Spheres):
+        def exp(self, point, tangent_vector):
+            return self.retraction(point, 1.5 * tangent_vector)
+
+    data = Data()
+    X = scipy.sparse.csc_array(data.mask * np.ones(data.mask.shape))
+    optimizer = SteepestDescent(line_searcher=searcher, max_iterations=1)
+    D, X_new = SimCO(optimizer=optimizer, manifold=Farther, mu=0.1)(data.Y, data.D, X)
+    expected = update_problem(data.Y, data.mask, mu=0.1).codes(D).toarray()
+    np.testing.assert_allclose(X_new.toarray(), expected, atol=1e-10 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("later", [0.1, 1.5])
+def test_codes_of_a_committed_point_do_not_change_with_later_probes(later):
+    data = Data()
+    problem = data.problem(trusted=True)
+    direction = Spheres(8, 12).random_tangent_vector(data.D, 0)
+    phi = problem.objective.along(data.D, direction)
+    point = Spheres(8, 12).exp(data.D, 0.2 * direction)
+    phi(0.2)
+    phi.commit(0.2, point)
+    phi(later)
+    expected = update_problem(data.Y, data.mask, mu=0.1).codes(point)
+    np.testing.assert_allclose(problem.codes(point).toarray(), expected.toarray(), atol=1e-10)
+
+
+@pytest.mark.parametrize("manifold", [Stiefel, NonNegative])
+def test_a_restriction_is_refused_where_geodesics_are_no_great_circles(manifold):
+    data = Data(d=6)
+    problem = update_problem(data.Y, data.mask, mu=0.1, manifold=manifold)
+    point = problem.feasible.example
+    with pytest.raises(ValueError, match="no great circles"):
+        problem.restrict(point, 0 * point)

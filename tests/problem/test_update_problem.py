@@ -488,3 +488,15 @@ def test_float32_stays_float32_through_a_run(rng, name):
     result = OPTIMIZERS[name].run(problem, initial_point=D.astype(np.float32))
     assert result.point.dtype == problem.codes(result.point).dtype == np.float32
     assert problem.record[-1].value < problem.record[0].value
+
+
+def test_all_atoms_in_another_order_are_a_permutation():
+    rng = np.random.default_rng(0)
+    Y, mask = rng.standard_normal((5, 60)), rng.random((6, 60)) < 0.4
+    D, order = Spheres(5, 6).random_point(rng), np.array([5, 0, 3, 2, 4, 1])
+    problem, permuted = update_problem(Y, mask, mu=0.1), update_problem(Y, mask, mu=0.1, atoms=order)
+    assert permuted.cost(D[:, order]) == pytest.approx(problem.cost(D), rel=1e-13)
+    np.testing.assert_allclose(
+        permuted.codes(D[:, order]).toarray(), problem.codes(D).toarray(), rtol=0, atol=1e-12
+    )
+    np.testing.assert_array_equal(permuted.dictionary(D[:, order]), D)
