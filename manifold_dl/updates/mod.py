@@ -65,7 +65,7 @@ class MOD:
         old[:, used] = D / np.where(lost, 1, norms)
         scales = np.ones(len(gram))
         scales[used] = norms
-        workspace.values[:] = workspace.values * scales[support.indices]
+        workspace.own_values()[:] = workspace.values * scales[support.indices]
         return old, workspace.codes()
 
 

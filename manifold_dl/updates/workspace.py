@@ -84,13 +84,20 @@ class UpdateWorkspace:
         self.dictionary = np.array(D, dtype=self.rows.dtype, order="F")  # kernels read atoms in rows: D.T
         if self.support.values is None:
             raise ValueError("codes holds no numbers: an update needs the codes X, not only their support.")
-        # A copy, because the update changes them in place.
-        self.values = as_units(np.array(self.support.values, dtype=self.rows.dtype), self.exponent)
+        given = self.support.values.astype(self.rows.dtype, copy=False)
+        self.values = as_units(given, self.exponent)  # those of the caller, until `own_values` copies them
+        self._owns_values = False
         self._signals = SupportedSignals(self.rows, self.support, engine)
 
     def codes(self) -> scipy.sparse.csc_array:
         """The codes, in the units of the signals that were given."""
-        return self.support.codes(multiply(self.values, self.exponent))
+        return self.support.codes(multiply(self.own_values(), self.exponent))
+
+    def own_values(self) -> np.ndarray:
+        """The codes as an array that may be changed in place."""
+        if not self._owns_values:
+            self.values, self._owns_values = self.values.copy(), True
+        return self.values
 
     @cached_property
     def usage(self) -> np.ndarray:
@@ -106,7 +113,7 @@ class UpdateWorkspace:
         norms = norms_or_one(self.dictionary)
         if (norms != 1).any():
             self.dictionary /= norms
-            self.values *= norms[self.support.indices]
+            self.own_values()[:] *= norms[self.support.indices]
 
     def problem(
         self, atoms: np.ndarray, mu: float, settings: UpdateSettings, searches: bool = False
@@ -151,7 +158,11 @@ class UpdateWorkspace:
         if not is_taken:
             point = start.point
         subset = problem.subset
-        self.values[subset.entries] = problem.objective.codes(point)
+        codes = problem.objective.codes(point)
+        if isinstance(subset.entries, slice):  # of all atoms: no copy of the old ones is needed
+            self.values, self._owns_values = codes, True
+        else:
+            self.own_values()[subset.entries] = codes
         self.dictionary[:, subset.atoms] = point
 
     def residual(self, signals: np.ndarray | None = None) -> np.ndarray:
@@ -184,7 +195,7 @@ class UpdateWorkspace:
         scales[atoms] = np.vecdot(new.T, old.T) / np.vecdot(new.T, new.T)
         self.dictionary[:, atoms] = new
         entries = subset.entries
-        self.values[entries] *= scales[self.support.indices[entries]].astype(self.values.dtype)
+        self.own_values()[entries] *= scales[self.support.indices[entries]].astype(self.values.dtype)
         return True
 
 
