@@ -1,7 +1,8 @@
 """The protocol of a sparse coder: what every coder has, and what it may have besides, with defaults.
 
 The learning loop, the estimator and `images` call a coder through `calling.run_coder`, which passes on those
-keywords that its `encode` names. `promises_of` reads the attributes; nothing else looks for them.
+keywords that its `encode` names. `properties_of` reads the optional attributes, and `diagnostics.check_coder`
+tests whether they are true.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -86,16 +87,16 @@ class FullSparseCoder(SparseCoder, Protocol):
         """
 
 
-class Promises(NamedTuple):
-    """What a coder promises of its codes: the attributes of `FullSparseCoder`, with their defaults."""
+class CoderProperties(NamedTuple):
+    """What a coder states about its codes: the attributes of `FullSparseCoder`, with their defaults."""
 
     optimal_on_support: bool = False
     scale_equivariant: bool = False
     numbers_atoms: bool = False
 
 
-def promises_of(coder: Any) -> Promises:
-    """The promises of any coder.
+def properties_of(coder: Any) -> CoderProperties:
+    """What any coder states about its codes.
 
     Parameters
     ----------
@@ -104,13 +105,13 @@ def promises_of(coder: Any) -> Promises:
 
     Returns
     -------
-    Promises
+    CoderProperties
         False for every attribute that it does not have.
 
     Examples
     --------
     >>> from manifold_dl.coders import OMP
-    >>> promises_of(OMP(sparsity=3))
-    Promises(optimal_on_support=True, scale_equivariant=True, numbers_atoms=False)
+    >>> properties_of(OMP(sparsity=3))
+    CoderProperties(optimal_on_support=True, scale_equivariant=True, numbers_atoms=False)
     """
-    return Promises(*(bool(getattr(coder, name, False)) for name in Promises._fields))
+    return CoderProperties(*(bool(getattr(coder, name, False)) for name in CoderProperties._fields))

@@ -60,8 +60,8 @@ class ComponentError(RuntimeError):
         return f"The {self.role} {_described(self.component)} {self.problem}{where}."
 
     def __reduce__(self) -> tuple:
-        # Between processes it travels with the description in the place of the part, which may be a function
-        # that no other process knows.
+        # It is pickled with a description in the place of the component, which may be a function that another
+        # process cannot import.
         arguments = (_Description(_described(self.component)), self.role, self.problem, self.iteration)
         state = {"partial": self.partial} | ({"__notes__": notes} if (notes := _notes(self)) else {})
         return type(self), arguments, state

@@ -1,4 +1,4 @@
-"""Where the signals are and who computes: blocks of signals, rounds over them, sums over a fixed tree.
+"""Where the signals are and what runs the computation: blocks, rounds over them, sums over a fixed tree.
 
 `protocol.py` is the seam that the mathematics is written against, `threads.py` the engine of one machine,
 `sources.py` and `units.py` prepare the signals.

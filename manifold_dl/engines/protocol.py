@@ -71,7 +71,7 @@ class BlockMap:
 
 
 class Engine(Protocol):
-    """Where the blocks are and who computes. `Threads` is the default."""
+    """Where the blocks are and what runs the computation. `Threads` is the default."""
 
     def open(self, source: Sequence[Any]) -> BlockMap:
         """The blocks of a source, one item per block, as a map whose states they are."""

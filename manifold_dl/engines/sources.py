@@ -11,7 +11,7 @@ import numpy as np
 from manifold_dl._validation import as_matrix, require_finite, warn_once
 from manifold_dl.engines.protocol import BlockMap, Engine, partition
 from manifold_dl.engines.threads import Threads
-from manifold_dl.engines.units import ORDINARY, divide, lone_signal, unit_exponent
+from manifold_dl.engines.units import ORDINARY, divide, dominant_signal, unit_exponent
 
 
 class Signals(NamedTuple):
@@ -34,12 +34,12 @@ def as_signals(signals: Any, engine: Engine = Threads(1)) -> Signals:  # noqa: B
     if exponent:
         rows = divide(rows, exponent)
         energy = squared_norm(rows, engine)
-        alone = lone_signal(rows)
-        if alone is not None:
+        dominant = dominant_signal(rows)
+        if dominant is not None:
             warn_once(
-                f"signal {alone} has entries of {np.abs(Y[:, alone]).max():.1e}, and the squares of all "
-                "others vanish against its own: the dictionary is fitted to that signal alone. Remove it, "
-                "or divide each signal by its norm.",
+                f"signal {dominant} has entries of {np.abs(Y[:, dominant]).max():.1e}, and the squares of "
+                "all others vanish against its own: the dictionary is fitted to that signal alone. Remove "
+                "it, or divide each signal by its norm.",
                 "one signal outweighs all others",
             )
     return Signals(rows, energy, exponent)

@@ -5,8 +5,8 @@ numbers up to 1e308, but their squares only up to 1e154, so signals of 1e200 are
 their codes multiplied by 2^e in the end. A power of two changes no digit: the dictionary has the same bits at
 every scale. Ordinary signals have e = 0 and are neither copied nor changed.
 
-`inputs.py` and the coders divide, `stage.py` and `problem.py` multiply the codes back, and the learning loop
-and `streaming.py` keep their sums in these units.
+`sources.py` and the coders divide, `updates/workspace.py` and `problem/dictionary_problem.py` multiply the
+codes back, and `learning/loop.py` and `learning/minibatch.py` keep their sums in these units.
 """
 
 import math
@@ -91,7 +91,7 @@ def times_square(value: float, exponent: int) -> float:
         return math.copysign(math.inf, value)
 
 
-def lone_signal(rows: np.ndarray) -> int | None:
+def dominant_signal(rows: np.ndarray) -> int | None:
     """The signal (row) against which the squares of all others vanish, if there is one."""
     energies = np.einsum("nm,nm->n", rows, rows, dtype=float)
     j = int(energies.argmax())

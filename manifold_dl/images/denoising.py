@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from manifold_dl.coders import ForwardSelection, SparseCoder
-from manifold_dl.coders.protocol import promises_of
+from manifold_dl.coders.protocol import properties_of
 from manifold_dl.components import by_name
 from manifold_dl.engines.units import divide, multiply, unit_exponent
 from manifold_dl.images.defaults import cosines, tethered
@@ -198,7 +198,7 @@ def _as_coder(coder: Any, picture: Picture, n_atoms: int, tol: float) -> Any:
 def _require_no_units(coder: Any, update: Any, exponent: int) -> None:
     """Refuse components with a parameter in the picture's units, where the picture is given others."""
     own = f"the picture has values of about 2^{exponent}, and is divided by that: "
-    if not (coder is None or isinstance(coder, str) or promises_of(coder).scale_equivariant):
+    if not (coder is None or isinstance(coder, str) or properties_of(coder).scale_equivariant):
         raise ValueError(
             f"{own}coder={coder!r} may have a tolerance or penalty in other units. Divide the picture first."
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 from manifold_dl.components.errors import naming
 from manifold_dl.learning.history import History, Step
-from manifold_dl.learning.outcomes import Pair, run_update, wants_to_stop
+from manifold_dl.learning.outcomes import Pair, requests_stop, run_update
 from manifold_dl.learning.protocols import Callback
 from manifold_dl.problem.regularization import penalty_of
 from manifold_dl.updates.feasibility import replaced_onto_manifold
@@ -97,7 +97,7 @@ class CallbackAdapter:
 
     def __call__(self, step: Step) -> bool:
         """Whether the callback stops the learning."""
-        return wants_to_stop(self.callback, step)
+        return requests_stop(self.callback, step)
 
     def end(self) -> None:
         """Call the method `end`, if there is one."""

@@ -167,7 +167,7 @@ def between(update: Any, start: np.ndarray, goal: np.ndarray, fraction: np.ndarr
         else:
             own = own if feasible.separate_atoms else np.mean(own)
             on_the_way = (start[:, I] + own * (goal[:, I] - start[:, I])).astype(start.dtype)
-        moved[:, I] = feasible.bring(on_the_way)
+        moved[:, I] = feasible.nearest_point(on_the_way)
     return moved
 
 

@@ -73,7 +73,7 @@ def run_replacement(
     return D, replaced
 
 
-def wants_to_stop(callback: Any, step: Any) -> bool:
+def requests_stop(callback: Any, step: Any) -> bool:
     """Call a callback; whether it returned True."""
     with naming(callback, "callback"):
         answer = callback(step)

@@ -35,7 +35,7 @@ class LineSearchResult(NamedTuple):
 def minimize(
     algorithm: Algorithm, curve: Curve, f0: float, df0: float, max_probes: int, uses_slopes: bool
 ) -> LineSearchResult:
-    """Probe φ where the algorithm asks for it, and end at the lowest t.
+    """Probe φ at the t that the algorithm yields, and end at the lowest t.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class FeasibleSet:
     >>> from manifold_dl.manifolds import feasible_set
     >>> from pymanopt.manifolds import Stiefel
     >>> orthonormal = feasible_set(Stiefel, 3, 2)
-    >>> start = orthonormal.bring(np.array([[2.0, 1.0], [0.0, 1.0], [0.0, 0.0]]))
+    >>> start = orthonormal.nearest_point(np.array([[2.0, 1.0], [0.0, 1.0], [0.0, 0.0]]))
     >>> print(start.round(12) + 0.0)
     [[1. 0.]
      [0. 1.]
@@ -62,7 +62,7 @@ class FeasibleSet:
     separate_atoms: bool
     missing_methods: Callable[[], frozenset[str]] = frozenset
 
-    def bring(self, array: np.ndarray) -> np.ndarray:
+    def nearest_point(self, array: np.ndarray) -> np.ndarray:
         """Return the point at which to start if `array` may not be one; `array` itself if it is.
 
         It is `manifold.closest(array)` if there is such a method, else the retraction of a zero step.

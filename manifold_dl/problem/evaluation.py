@@ -1,6 +1,6 @@
 """What is known at one dictionary, and the cache of the last ones.
 
-An optimizer asks for the cost, then the gradient, then twenty Hessian products at one dictionary, and
+An optimizer evaluates the cost, then the gradient, then twenty Hessian products at one dictionary, and
 Pymanopt caches nothing. One pass over the signals serves all of them, and an `Evaluation` holds what it
 found.
 """
@@ -64,7 +64,7 @@ class EvaluationCache:
                 return evaluation
         return None
 
-    def make_room(self, key: bytes) -> None:
+    def release_before(self, key: bytes) -> None:
         """Release memory before the evaluation of a new dictionary, and what is known of it so far."""
         kept = [one for one in self._evaluations if one.key != key][: self.size - 1]
         if len(self._differentiated) > self.size:
@@ -78,7 +78,7 @@ class EvaluationCache:
         return evaluation
 
     def is_first_gradient(self, key: bytes) -> bool:
-        """Whether the gradient at this dictionary is asked for the first time."""
+        """Whether the gradient at this dictionary is evaluated for the first time."""
         is_first = key not in self._differentiated
         self._differentiated.add(key)
         return is_first

@@ -3,7 +3,7 @@
     f(D) = Σ_j min_x ‖y_j − D_{Ω_j} x‖² + μ‖x‖²          (5) and (6) of the paper
 
 with its gradient, its exact Hessian product and its restriction to a geodesic. This is mathematics only: how
-codes follow is `inner.py`, who computes is an engine, what is remembered is `evaluation.py`.
+codes follow is `inner.py`, what runs the computation is an engine, what is remembered is `evaluation.py`.
 `dictionary_problem.py` makes a Pymanopt problem of it.
 """
 
@@ -118,7 +118,7 @@ class Objective:
             lacks_gradient = with_gradient and found.gradient is None
             if not lacks_gradient and (found.has_factors or not with_factors):
                 return found
-        self.cache.make_room(key)
+        self.cache.release_before(key)
         found = None  # its memory, too
         keep_factors = self.inner.follows and (with_factors or self.policy.keep_factors)
         return self.cache.add(self._pass_over_signals(key, aligned_copy(point.T), keep_factors))

@@ -69,7 +69,7 @@ def update_problem(
         Short for ``engine=Threads(threads)``; all processors by default. The results have the same bits for
         any number.
     engine : Engine, optional
-        Where the signals are and who computes: `engines.Threads()` by default.
+        Where the signals are and what runs the computation: `engines.Threads()` by default.
 
     Returns
     -------

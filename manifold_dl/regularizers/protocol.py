@@ -1,6 +1,7 @@
 """What a regularizer is: an object with `value`, and optional derivatives.
 
-The optional members are named here, and `has_member` is the only place that tests for them.
+The optional members are named here, and `has_member` tests for them. Once `derivatives.complete` has added
+the missing derivatives, `problem/regularization.py` uses `at` where there is one.
 """
 
 from typing import Any, Literal, Protocol, runtime_checkable

@@ -1,8 +1,8 @@
 """Whole dictionaries on the manifold of an update rule.
 
-`SimCO` moves sets I of atoms on a manifold, and brings each set onto it when its turn comes.
-Where a dictionary comes from somewhere else, as a start, with replaced atoms or half way between two others,
-all sets have to be brought there at once. The learning loop and `streaming.py` do it with these functions.
+`SimCO` moves sets I of atoms on a manifold, and maps each set onto it before the set is updated. A dictionary
+that no update returned (a start, one with replaced atoms, one between two others) is mapped there as a whole:
+`learning/initialization.py`, `learning/adapters.py` and `learning/minibatch.py` use these functions.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ def onto_manifold(update: Any, dictionary: np.ndarray) -> np.ndarray:
     """The dictionary with all atoms on the manifold of the update rule, if it has one.
 
     Atoms that the schedule never names stay as they are. So do all where the sets are drawn anew in every
-    sweep and the manifold ties the atoms of a set together: the update knows its sets, and we do not.
+    sweep and the manifold ties the atoms of a set together: the sets of the next sweep are not known here.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def onto_manifold(update: Any, dictionary: np.ndarray) -> np.ndarray:
     """
     D = dictionary.copy()
     for I in feasible_sets(update, *dictionary.shape) or ():
-        D[:, I] = _brought(feasible_set(update.manifold, len(D), len(I)), D[:, I])
+        D[:, I] = _nearest_point(feasible_set(update.manifold, len(D), len(I)), D[:, I])
     return D
 
 
@@ -43,7 +43,7 @@ def replaced_onto_manifold(update: Any, dictionary: np.ndarray, replaced: np.nda
     D = onto_manifold(update, dictionary)
     others = np.setdiff1d(replaced, np.concatenate(sets))
     if len(others) and feasible_set(update.manifold, len(D), len(sets[0])).separate_atoms:
-        D[:, others] = _brought(feasible_set(update.manifold, len(D), len(others)), D[:, others])
+        D[:, others] = _nearest_point(feasible_set(update.manifold, len(D), len(others)), D[:, others])
     return D
 
 
@@ -54,7 +54,7 @@ def has_unit_atoms(update: Any, m: int, n_atoms: int) -> bool:
 
 
 def feasible_sets(update: Any, m: int, n_atoms: int) -> list[np.ndarray] | None:
-    """Sets of atoms on each of which the update's manifold can be asked for, or None if they are not known.
+    """Sets of atoms on each of which the update's manifold is defined, or None if they are not known.
 
     None also for any rule but `SimCO`: its atoms are unit atoms, whatever it does with them.
     """
@@ -70,6 +70,6 @@ def feasible_sets(update: Any, m: int, n_atoms: int) -> list[np.ndarray] | None:
     return np.split(np.arange(n_atoms), range(largest, n_atoms, largest))
 
 
-def _brought(feasible: FeasibleSet, atoms: np.ndarray) -> np.ndarray:
+def _nearest_point(feasible: FeasibleSet, atoms: np.ndarray) -> np.ndarray:
     with naming(feasible.manifold, "manifold"):
-        return feasible.bring(atoms)
+        return feasible.nearest_point(atoms)

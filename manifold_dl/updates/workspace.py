@@ -187,7 +187,7 @@ class UpdateWorkspace:
         """Bring the atoms I onto the manifold, and scale their codes; whether they have moved."""
         atoms = subset.atoms
         old = self.dictionary[:, atoms]
-        new = feasible.bring(old)
+        new = feasible.nearest_point(old)
         if np.array_equal(new, old):
             return False
         # c d' is closest to d for c = ⟨d', d⟩/‖d'‖²: that is what the codes have to take over.

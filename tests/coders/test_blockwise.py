@@ -9,7 +9,7 @@ from scipy.sparse import csc_array
 
 from manifold_dl.coders import FOCUSS, IHT, OMP, BasisPursuit, FixedSupport, Lasso, MatchingPursuit
 from manifold_dl.coders.blockwise import CoderBlock, Coding, encode_block
-from manifold_dl.coders.protocol import Promises, promises_of
+from manifold_dl.coders.protocol import CoderProperties, properties_of
 from manifold_dl.coders.pursuit import tolerance_in_units
 from manifold_dl.engines.protocol import SMALLEST_BLOCK
 from manifold_dl.kernels import coding
@@ -52,6 +52,6 @@ def test_coder_promises_nothing_that_it_does_not_name():
         def encode(self, signals, dictionary):
             return dictionary.T @ signals
 
-    assert promises_of(Correlations()) == Promises(False, False, False)
-    assert promises_of(OMP(tol=0.5)) == Promises(optimal_on_support=True)
-    assert promises_of(FixedSupport([[0]])) == Promises(True, True, True)
+    assert properties_of(Correlations()) == CoderProperties(False, False, False)
+    assert properties_of(OMP(tol=0.5)) == CoderProperties(optimal_on_support=True)
+    assert properties_of(FixedSupport([[0]])) == CoderProperties(True, True, True)

@@ -71,7 +71,7 @@ def test_membership_agrees_with_the_definition(name):
     feasible = feasible_set(factory, M, D_)
     rng = np.random.default_rng(1)
     anywhere = rng.standard_normal((M, D_))
-    start = feasible.bring(anywhere)
+    start = feasible.nearest_point(anywhere)
     for array in (anywhere, start, 3 * start, -start, start[:, ::-1], start + 1e-5 * anywhere):
         assert feasible.contains(array) == bool(is_member(array)), array
     assert feasible.contains(start.astype(np.float32))
@@ -104,9 +104,9 @@ def test_manifolds_without_a_map_to_the_nearest_point_require_a_start_on_them(fa
     array = np.random.default_rng(2).standard_normal((4, 4))
     feasible = feasible_set(factory, 4, 4)
     assert feasible.contains(member(array)) and not feasible.contains(other(array))
-    np.testing.assert_array_equal(feasible.bring(member(array)), member(array))
+    np.testing.assert_array_equal(feasible.nearest_point(member(array)), member(array))
     with pytest.raises(ValueError, match=r"not on the .*give the manifold a method closest\(array\)"):
-        feasible.bring(other(array))
+        feasible.nearest_point(other(array))
 
 
 def test_the_two_components_of_the_orthogonal_group_are_told_apart():
@@ -117,7 +117,7 @@ def test_the_two_components_of_the_orthogonal_group_are_told_apart():
 
 def test_numpys_global_generator_is_left_alone():
     before = np.random.get_state()[1].copy()  # noqa: NPY002 - the global state is what is being watched
-    feasible_set(lambda m, k: Stiefel(m, k), 5, 3).bring(np.ones((5, 3)))
+    feasible_set(lambda m, k: Stiefel(m, k), 5, 3).nearest_point(np.ones((5, 3)))
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
@@ -137,7 +137,7 @@ def test_an_update_ends_on_the_manifold_and_not_above_its_start(name, schedule):
     # The first set begins on the manifold, with the other atoms as they are.
     I = blocks[0]
     begun = D.copy()
-    begun[:, I] = feasible_set(factory, M, len(I)).bring(D[:, I])
+    begun[:, I] = feasible_set(factory, M, len(I)).nearest_point(D[:, I])
     start = update_problem(Y, X, atoms=I, dictionary=begun, manifold=factory).cost(begun[:, I])
     assert np.sum((Y - new @ codes) ** 2) <= start * (1 + 1e-12)
 

@@ -15,7 +15,7 @@ from manifold_dl.kernels.coding.reference_supports import (
     independent,
     is_independent,
     largest_entries,
-    pack,
+    padded_codes,
     solve,
 )
 
@@ -95,7 +95,7 @@ def _pursue(atoms: np.ndarray, signals: np.ndarray, settings: PursuitSettings, g
             x = solve(atoms, y, support)
             residual = y - x @ atoms[support]
         codes.append((support, x * scale))
-    return pack(codes, signals.dtype, sparsity)
+    return padded_codes(codes, signals.dtype, sparsity)
 
 
 def matching_pursuit(dictionary: PreparedDictionary, signals: np.ndarray, settings: PursuitSettings) -> Codes:
@@ -118,7 +118,7 @@ def matching_pursuit(dictionary: PreparedDictionary, signals: np.ndarray, settin
             x[p] += correlations[p]
             residual = y - x @ atoms
         codes.append((np.flatnonzero(x), x[x != 0] * scale))
-    return pack(codes, signals.dtype, sparsity)
+    return padded_codes(codes, signals.dtype, sparsity)
 
 
 def gradient_pursuit(dictionary: PreparedDictionary, signals: np.ndarray, settings: PursuitSettings) -> Codes:
@@ -139,7 +139,7 @@ def gradient_pursuit(dictionary: PreparedDictionary, signals: np.ndarray, settin
             move = gradient @ atoms[support]
             x[support] += (gradient @ gradient) / (move @ move) * gradient
         codes.append((support, x[support]))
-    return pack(codes, signals.dtype, sparsity)
+    return padded_codes(codes, signals.dtype, sparsity)
 
 
 def subspace_pursuit(dictionary: PreparedDictionary, signals: np.ndarray, settings: PursuitSettings) -> Codes:
@@ -163,7 +163,7 @@ def subspace_pursuit(dictionary: PreparedDictionary, signals: np.ndarray, settin
                 break
             support, x = trial, solution
         codes.append((support, x))
-    return pack(codes, signals.dtype, sparsity)
+    return padded_codes(codes, signals.dtype, sparsity)
 
 
 def iht(dictionary: PreparedDictionary, signals: np.ndarray, settings: PursuitSettings) -> Codes:
@@ -192,4 +192,4 @@ def iht(dictionary: PreparedDictionary, signals: np.ndarray, settings: PursuitSe
                 break
         final = independent(atoms, support)
         codes.append((final, solve(atoms, y, final)))
-    return pack(codes, signals.dtype, sparsity)
+    return padded_codes(codes, signals.dtype, sparsity)

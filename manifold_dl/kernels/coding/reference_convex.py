@@ -15,7 +15,7 @@ from manifold_dl.kernels.coding.reference_supports import (
     independent,
     is_independent,
     largest_entries,
-    pack,
+    padded_codes,
     solve,
 )
 
@@ -49,7 +49,7 @@ def lasso(
             support = np.array(independent(atoms, largest_entries(x, refit)), int)
             x[support] = solve(atoms, y, support)
         codes.append((support, x[support]))
-    return pack(codes, signals.dtype, min(atoms.shape))
+    return padded_codes(codes, signals.dtype, min(atoms.shape))
 
 
 def _descend(atoms: np.ndarray, y: np.ndarray, x: np.ndarray, penalty: float, allowed: float) -> np.ndarray:
@@ -110,4 +110,4 @@ def focuss(dictionary: PreparedDictionary, signals: np.ndarray, settings: Focuss
                 break
         support = largest_entries(np.where(np.abs(x) > negligible * np.max(np.abs(x)), x, 0), sparsity)
         codes.append((support, x[support]))
-    return pack(codes, signals.dtype, sparsity)
+    return padded_codes(codes, signals.dtype, sparsity)

@@ -40,7 +40,7 @@ def solve(atoms: np.ndarray, y: np.ndarray, support: Support) -> np.ndarray:
     return np.linalg.lstsq(atoms[support].T, y)[0] if len(support) else np.zeros(0, y.dtype)
 
 
-def pack(codes: Sequence[tuple[Support, np.ndarray]], dtype: np.dtype, width: int) -> Codes:
+def padded_codes(codes: Sequence[tuple[Support, np.ndarray]], dtype: np.dtype, width: int) -> Codes:
     """A list of (support, coefficients), as counts, indices and values with the indices increasing."""
     counts = np.array([len(support) for support, _ in codes], np.int32)
     indices, values = np.zeros((len(codes), width), np.int32), np.zeros((len(codes), width), dtype)

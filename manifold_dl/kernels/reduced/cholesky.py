@@ -48,7 +48,7 @@ def factorize(gram, diagonal, atom, mu, pivot_ratio, x, g, L, scratch):
     """
     entry, top, slot, rank_deficient = scratch
     G, k, (s, width) = gram.ravel(), len(gram), atom.shape
-    any_deficient, deduct, unit = False, len(x) > 0, len(diagonal) == 0
+    any_rank_deficient, deduct, unit = False, len(x) > 0, len(diagonal) == 0
     for w in range(width):
         top[w] = 1.0 + mu if unit else 0.0
     for a in range(s):
@@ -84,24 +84,24 @@ def factorize(gram, diagonal, atom, mu, pivot_ratio, x, g, L, scratch):
                 scaled = L[row + l, w] * L[pivot, w]
                 entry[w] -= L[row + l, w] * scaled
                 L[row + l, w] = scaled
-        any_deficient |= _mark_small_pivots(entry, top, pivot_ratio, width, rank_deficient)
+        any_rank_deficient |= _mark_small_pivots(entry, top, pivot_ratio, width, rank_deficient)
         for w in range(width):
             L[row + a, w] = 1.0 / entry[w]
-    return any_deficient
+    return any_rank_deficient
 
 
 @internal
 def _mark_small_pivots(entry, top, pivot_ratio, width, rank_deficient):
     """Replace pivots that are too small by 1, and mark their signals; whether there are any."""
-    n_deficient = 0
+    n_rank_deficient = 0
     for w in range(width):
-        n_deficient += 0 if entry[w] > pivot_ratio * top[w] else 1
-    if n_deficient:
+        n_rank_deficient += 0 if entry[w] > pivot_ratio * top[w] else 1
+    if n_rank_deficient:
         for w in range(width):
             if not entry[w] > pivot_ratio * top[w]:
                 entry[w] = 1.0
                 rank_deficient[w] = True
-    return n_deficient > 0
+    return n_rank_deficient > 0
 
 
 @internal

@@ -52,18 +52,18 @@ def fit_codes(block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep
     )
     # The ratio is an argument, because Numba's cache on disk would not notice a change of the constant.
     batches = tuple(block.batches)
-    value, n_deficient = _fit(block.signals, batches, atoms, gram, float(mu), PIVOT_RATIO, tuple(out))
+    value, n_rank_deficient = _fit(block.signals, batches, atoms, gram, float(mu), PIVOT_RATIO, tuple(out))
     factors = out.factors if keep_factors else None
-    if n_deficient == 0:
+    if n_rank_deficient == 0:
         solutions = Solutions(out.codes, factors, NO_SIGNALS, NO_INVERSES)
         return Fit(value, out.gradient, out.energies, solutions)
-    deficient = np.flatnonzero(out.rank_deficient)
-    indptr, indices, places = take(block.indptr, block.indices, deficient)
-    rest = reference.fit_codes(Block(block.signals[deficient], indptr, indices, None), atoms, gram, mu)
+    rank_deficient = np.flatnonzero(out.rank_deficient)
+    indptr, indices, places = take(block.indptr, block.indices, rank_deficient)
+    rest = reference.fit_codes(Block(block.signals[rank_deficient], indptr, indices, None), atoms, gram, mu)
     out.gradient[:] += rest.gradient
     out.energies[:] += rest.energies
     out.codes[places] = rest.solutions.codes
-    solutions = Solutions(out.codes, factors, deficient, padded_inverses(atoms, indptr, indices, mu))
+    solutions = Solutions(out.codes, factors, rank_deficient, padded_inverses(atoms, indptr, indices, mu))
     return Fit(value + rest.value, out.gradient, out.energies, solutions)
 
 
@@ -96,10 +96,10 @@ def hessian_product(
 ) -> np.ndarray:
     """See `reference.hessian_product`."""
     inverse_of = NO_SIGNALS
-    codes, factors, deficient, inverses = solutions
-    if len(deficient):
+    codes, factors, rank_deficient, inverses = solutions
+    if len(rank_deficient):
         inverse_of = np.full(len(block.signals), -1)
-        inverse_of[deficient] = np.arange(len(deficient))
+        inverse_of[rank_deficient] = np.arange(len(rank_deficient))
     product = aligned_zeros(atoms.shape, atoms.dtype)
     known = HessianArrays(atoms, direction, cross, codes, factors, inverse_of, inverses)
     _hessian_product(block.signals, tuple(block.batches), tuple(known), product)
@@ -111,14 +111,14 @@ def _fit(signals, batches_tuple, atoms, gram, mu, pivot_ratio, out_tuple):
     batches, out = Batches(*batches_tuple), FitArrays(*out_tuple)
     order, indptr, indices = batches.signals, batches.indptr, batches.indices
     first, place, factor_place = batches.first, batches.place, batches.factor_place
-    factors, rank_deficient = out.factors, out.rank_deficient
+    factors = out.factors
     keep = len(factors) > 0
     factor_memory = np.empty(0 if keep else longest(factor_place))
     g_memory, scratch = np.zeros(longest(place)), make_scratch()
     r = np.empty((1, signals.shape[1]), dtype=signals.dtype)
     diagonal = free_diagonal(gram)
-    deficient = scratch.rank_deficient
-    value, n_deficient = _energy_without_atoms(signals, indptr), 0
+    rank_deficient = scratch.rank_deficient
+    value, n_rank_deficient = _energy_without_atoms(signals, indptr), 0
     for batch in range(len(first) - 1):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
@@ -130,19 +130,19 @@ def _fit(signals, batches_tuple, atoms, gram, mu, pivot_ratio, out_tuple):
         L = L.reshape(s * (s + 1) // 2, width)
         for w in range(n):
             dots(atoms, atom, w, signals, np.int64(order[first[batch] + w]), g)
-        any_deficient = factorize(gram, diagonal, atom, mu, pivot_ratio, g[:0], g, L, scratch)
+        any_rank_deficient = factorize(gram, diagonal, atom, mu, pivot_ratio, g[:0], g, L, scratch)
         solve_lower(L, g)
         solve_upper(L, g)
         for w in range(n):
             j = np.int64(order[first[batch] + w])
-            if any_deficient and deficient[w]:  # left to the reference
-                rank_deficient[j] = True
-                n_deficient += 1
+            if any_rank_deficient and rank_deficient[w]:  # left to the reference
+                out.rank_deficient[j] = True
+                n_rank_deficient += 1
             else:
                 value += _add_signal(signals, j, atoms, atom, g, w, indptr[j], mu, r, out)
-        if any_deficient:
-            deficient[:] = False
-    return value, n_deficient
+        if any_rank_deficient:
+            rank_deficient[:] = False
+    return value, n_rank_deficient
 
 
 @internal

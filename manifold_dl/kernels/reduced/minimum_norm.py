@@ -18,7 +18,7 @@ def solve(A: np.ndarray, y: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarr
     """Minimum-norm x of min ‖y − Aᵀx‖² + μ‖x‖², for a stack of problems, by the SVD of [Aᵀ; √μ I].
 
     Returns x, (A Aᵀ + μI)⁺ and the smallest squared pivot of that matrix relative to the largest. Where
-    an optimizer went astray and A is not finite, x is NaN: the decomposition would raise.
+    A is not finite, as after a diverging optimizer, x is NaN: the decomposition would raise.
     """
     count, s, m = A.shape
     if s == 0:
@@ -26,14 +26,14 @@ def solve(A: np.ndarray, y: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarr
     B = np.zeros((count, m + s, s))
     B[:, :m] = A.transpose(0, 2, 1)
     B[:, m:] = np.sqrt(mu) * np.eye(s)
-    lost = ~np.isfinite(B).all(axis=(1, 2))
-    B[lost] = 0
+    not_finite = ~np.isfinite(B).all(axis=(1, 2))
+    B[not_finite] = 0
     U, sigma, Vt = np.linalg.svd(B, full_matrices=False)
     cutoff = (m + s) * np.finfo(A.dtype).eps * sigma[:, :1]  # the rank that NumPy's lstsq would see
     inverse_sigma = np.divide(1.0, sigma, out=np.zeros_like(sigma), where=sigma > cutoff)
     half = Vt.transpose(0, 2, 1) * inverse_sigma[:, None, :]
     x = np.einsum("csk,cmk,cm->cs", half, U[:, :m], y, optimize=True)
-    x[lost] = np.nan
+    x[not_finite] = np.nan
     pivots = np.diagonal(np.linalg.qr(B, mode="r"), axis1=1, axis2=2) ** 2
     smallest, largest = pivots.min(1), pivots.max(1)
     ratio = np.divide(smallest, largest, out=np.zeros(count), where=largest > 0)

@@ -39,7 +39,7 @@ def fit_codes(block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep
     signals, indptr, indices, _ = block
     value, gradient = 0.0, np.zeros_like(atoms)
     codes = np.zeros(len(indices), dtype=signals.dtype)
-    is_deficient = np.zeros(len(signals), dtype=bool)
+    is_rank_deficient = np.zeros(len(signals), dtype=bool)
     for columns, places in groups(indptr):
         A, y = atoms[indices[places]], signals[columns]
         x, _, pivots = solve(A, y, mu)
@@ -47,12 +47,12 @@ def fit_codes(block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep
         value += np.sum(r**2, dtype=float) + mu * np.sum(x**2, dtype=float)
         np.add.at(gradient, indices[places], -2 * x[:, :, None] * r[:, None, :])
         codes[places] = x
-        is_deficient[columns] = pivots < PIVOT_RATIO
-    deficient = np.flatnonzero(is_deficient)
-    sub_indptr, sub_indices, _ = take(indptr, indices, deficient)
+        is_rank_deficient[columns] = pivots < PIVOT_RATIO
+    rank_deficient = np.flatnonzero(is_rank_deficient)
+    sub_indptr, sub_indices, _ = take(indptr, indices, rank_deficient)
     inverses = padded_inverses(atoms, sub_indptr, sub_indices, mu)
     energies = code_energies(indices, codes, len(atoms))
-    return Fit(float(value), gradient, energies, Solutions(codes, None, deficient, inverses))
+    return Fit(float(value), gradient, energies, Solutions(codes, None, rank_deficient, inverses))
 
 
 def evaluate_fixed(block: Block, atoms: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
@@ -245,7 +245,7 @@ def refit_codes(
     The codes themselves are written to `codes`, if it is given.
     """
     signals, indptr, indices, _ = block
-    gain, slope, n_deficient = 0.0, 0.0, 0
+    gain, slope, n_rank_deficient = 0.0, 0.0, 0
     for columns, places in groups(indptr):
         A, dA = point.arrays.atoms[indices[places]], point.arrays.velocity[indices[places]]
         y, x0 = signals[columns], products.codes[places]
@@ -254,7 +254,7 @@ def refit_codes(
         gain += np.sum(r**2 - r0**2, dtype=float) + mu * np.sum(x**2 - x0**2, dtype=float)
         for z, residual, sign in ((x, r, -2), (x0, r0, 2)):
             slope += sign * np.einsum("cm,cs,csm->", residual, z, dA, dtype=float)
-        n_deficient += int(np.sum(pivots < PIVOT_RATIO))
+        n_rank_deficient += int(np.sum(pivots < PIVOT_RATIO))
         if codes is not None:
             codes[places] = x
-    return Refit(float(gain), float(slope), n_deficient)
+    return Refit(float(gain), float(slope), n_rank_deficient)

@@ -30,18 +30,22 @@ def refit_codes(
     codes: np.ndarray | None = None,
 ) -> Refit:
     """See `reference.refit_codes`."""
-    deficient = np.zeros(len(block.batches.signals), dtype=np.bool_)
+    rank_deficient = np.zeros(len(block.batches.signals), dtype=np.bool_)
     out = products.codes[:0] if codes is None else codes
     angles, slopes = point.geodesic.angles, with_slope or codes is not None
     arrays = tuple(block.batches), tuple(products), tuple(point.arrays)
-    gain, slope, n_deficient = _refit(*arrays, float(mu), PIVOT_RATIO, angles, slopes, deficient, out)
-    if n_deficient:
-        rest = _refit_deficient(block, products, mu, point, with_slope, np.flatnonzero(deficient), codes)
+    gain, slope, n_rank_deficient = _refit(
+        *arrays, float(mu), PIVOT_RATIO, angles, slopes, rank_deficient, out
+    )
+    if n_rank_deficient:
+        rest = _refit_rank_deficient(
+            block, products, mu, point, with_slope, np.flatnonzero(rank_deficient), codes
+        )
         gain, slope = gain + rest.gain, slope + rest.slope
-    return Refit(gain, slope, n_deficient)
+    return Refit(gain, slope, n_rank_deficient)
 
 
-def _refit_deficient(
+def _refit_rank_deficient(
     block: Block,
     products: Products,
     mu: float,
@@ -51,11 +55,11 @@ def _refit_deficient(
     codes: np.ndarray | None,
 ) -> Refit:
     """The rank-deficient signals (given by rank in the batches), by the reference."""
-    deficient, start = _unbatch(products, block.batches, ranks)
-    indptr, indices, places = take(block.indptr, block.indices, deficient)
+    rank_deficient, start = _unbatch(products, block.batches, ranks)
+    indptr, indices, places = take(block.indptr, block.indices, rank_deficient)
     by_reference = point._replace(arrays=reference.positions(point.geodesic, point.t))
     found = None if codes is None else np.empty(len(places), codes.dtype)
-    part = Block(block.signals[deficient], indptr, indices, None)
+    part = Block(block.signals[rank_deficient], indptr, indices, None)
     rest = reference.refit_codes(part, Products(start, start, start), mu, by_reference, with_slope, found)
     if codes is not None:
         codes[places] = found
@@ -72,7 +76,9 @@ def _unbatch(products: Products, batches: Batches, ranks: np.ndarray) -> tuple[n
 
 
 @compiled
-def _refit(batches_tuple, products_tuple, point_tuple, mu, pivot_ratio, angles, with_slope, deficient, out):
+def _refit(
+    batches_tuple, products_tuple, point_tuple, mu, pivot_ratio, angles, with_slope, rank_deficient, out
+):
     """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −hᵀΔ⁻¹h with h = L⁻¹g."""
     batches, products = Batches(*batches_tuple), Products(*products_tuple)
     point, first, place = PointArrays(*point_tuple), batches.first, batches.place
@@ -81,9 +87,9 @@ def _refit(batches_tuple, products_tuple, point_tuple, mu, pivot_ratio, angles, 
     gains, slopes = np.zeros(BATCH_SIZE), np.zeros(BATCH_SIZE)
     order, indptr, indices = batches.signals, batches.indptr, batches.indices
     start_codes, at_atoms, at_directions = products.codes, products.at_atoms, products.at_directions
-    gram, gram_rate, is_deficient = point.gram, point.gram_rate, scratch.rank_deficient
+    gram, gram_rate, rank_deficient_in_batch = point.gram, point.gram_rate, scratch.rank_deficient
     diagonal = free_diagonal(gram)
-    n_deficient = 0
+    n_rank_deficient = 0
     for batch in range(len(first) - 1):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
@@ -95,12 +101,12 @@ def _refit(batches_tuple, products_tuple, point_tuple, mu, pivot_ratio, angles, 
         _right_hand_sides(atom, by, bu, point.cosine, point.sine, angles, with_slope, g, turn)
         if factorize(gram, diagonal, atom, mu, pivot_ratio, x0, g, L, scratch):
             for w in range(width):  # left to the reference: they add nothing here
-                if is_deficient[w]:
-                    is_deficient[w] = False
+                if rank_deficient_in_batch[w]:
+                    rank_deficient_in_batch[w] = False
                     _clear(L, g, w)
                     if w < n:
-                        deficient[first[batch] + w] = True
-                        n_deficient += 1
+                        rank_deficient[first[batch] + w] = True
+                        n_rank_deficient += 1
         solve_lower(L, g)
         for a in range(s):
             for w in range(width):
@@ -113,7 +119,7 @@ def _refit(batches_tuple, products_tuple, point_tuple, mu, pivot_ratio, angles, 
                     at = indptr[order[first[batch] + w]]
                     for a in range(s):
                         out[at + a] = x0[a, w] + g[a, w]
-    return gains.sum(), slopes.sum(), n_deficient
+    return gains.sum(), slopes.sum(), n_rank_deficient
 
 
 @internal

@@ -141,8 +141,8 @@ def test_rank_deficient_signals_are_found_among_others(kernels):
     solutions = case.fit(kernels, 0.0).solutions
     for j, (begin, end) in enumerate(pairwise(case.indptr)):
         I = case.indices[begin:end]
-        is_deficient = len(I) > M or {2, 7} <= set(I.tolist())
-        assert (j in solutions.rank_deficient) == is_deficient
+        is_rank_deficient = len(I) > M or {2, 7} <= set(I.tolist())
+        assert (j in solutions.rank_deficient) == is_rank_deficient
     assert np.isfinite(solutions.codes).all()
 
 
