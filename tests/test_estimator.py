@@ -196,7 +196,7 @@ def test_grid_search_finds_the_sparsity(n_jobs):
         model(max_iter=5), {"coder__sparsity": [1, 2], "update__mu": [0.1]}, cv=2, n_jobs=n_jobs
     ).fit(ROWS)
     assert search.best_params_ == {"coder__sparsity": 2, "update__mu": 0.1}
-    # More atoms explain more; the scores are shares.
+    # More atoms explain more; the scores are fractions.
     first, second = search.cv_results_["mean_test_score"]
     assert 0 < first < second < 1
 

@@ -1,4 +1,4 @@
-"""The door: every mistake is refused with a sentence, nothing changes, and all forms of a support agree."""
+"""Input validation: mistakes are refused with a sentence, nothing changes, all forms of a support agree."""
 
 import numpy as np
 import pytest
@@ -150,7 +150,7 @@ def assert_same(left, right):
 @pytest.mark.parametrize(
     ("name", "value", "exception", "words"), REFUSED, ids=[f"{row[0]}: {row[3]}" for row in REFUSED]
 )
-def test_bad_input_is_refused_at_the_door(name, value, exception, words):
+def test_bad_input_is_refused_by_the_validation(name, value, exception, words):
     arguments = {**good(), name: value}
     stray = "outside its own shape" in words  # SciPy cannot even copy those to a dense array
     before = {} if stray else snapshot(arguments)

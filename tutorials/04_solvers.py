@@ -164,7 +164,7 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", 
 # **Against evaluations** the lead is gone. An iteration of the trust region hides several Hessian
 # products, one of L-BFGS about two evaluations: a value and a probe. And the two steepest descents,
 # which looked alike, are a factor of six apart: here one sees what golden section costs, about 17
-# probes a step against two.
+# probes per step against two.
 #
 # **Against seconds** golden section comes back, at about twice the time of the derivative search and not
 # six times. The others are close, and on your machine their order may be another one. Not all evaluations

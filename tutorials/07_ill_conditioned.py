@@ -45,7 +45,7 @@ for name, neighbour in (("towards y", near_pole(0.05, 0)), ("aside", near_pole(0
     pair = np.column_stack([pole, neighbour])
     codes, *_ = np.linalg.lstsq(pair, y, rcond=None)
     rest = np.linalg.norm(y - pair @ codes)
-    print(f"a hair {name:9s}: residual {rest:.2f}, codes {codes[0]:5.1f} and {codes[1]:4.1f}")
+    print(f"slightly {name:9s}: residual {rest:.2f}, codes {codes[0]:5.1f} and {codes[1]:4.1f}")
 
 # %%
 # The two neighbours are 4 degrees apart. One plane contains the signal and the other is perpendicular to
@@ -219,7 +219,7 @@ rng = np.random.default_rng(3)
 true, codes, Y = mdl.datasets.synthetic(16, 32, 78, sparsity=4, rng=rng)
 D0 = mdl.manifolds.Spheres(16, 32).random_point(rng)
 support = codes.astype(bool)
-judge = mdl.update_problem(Y, support, threads=1)  # μ = 0; one thread is plenty for 78 signals
+objective = mdl.update_problem(Y, support, threads=1)  # μ = 0; one thread is plenty for 78 signals
 
 
 def one_step():
@@ -242,10 +242,10 @@ ends, courses = {}, {}
 for name, update in methods.items():
     D, course, run = D0, [], mdl.updates.begin(update, max_iter=150)
     for iteration in range(150):
-        gradient = judge.manifold.norm(D, judge.riemannian_gradient(D))
+        gradient = objective.manifold.norm(D, objective.riemannian_gradient(D))
         kappa = mdl.metrics.condition_number(D, support)
-        course.append((judge.cost(D) / judge.scale, gradient / judge.scale, kappa))
-        D, _ = run(Y, D, judge.codes(D), iteration=iteration)
+        course.append((objective.cost(D) / objective.scale, gradient / objective.scale, kappa))
+        D, _ = run(Y, D, objective.codes(D), iteration=iteration)
     ends[name], courses[name] = D, np.array(course)
 
 figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.6))
@@ -262,7 +262,7 @@ for ax, column, title in zip(axes, range(3), ("error", "gradient", "condition nu
 # numbers and gives a verdict:
 
 for name, D in ends.items():
-    print(f"{name}:\n   {mdl.metrics.is_singular(judge, D)}")
+    print(f"{name}:\n   {mdl.metrics.is_singular(objective, D)}")
 
 # %%
 # Regularized SimCO is not at a minimum of this objective either: it minimises another one, with μ = 0.01,
@@ -274,9 +274,9 @@ for name, D in ends.items():
 
 stuck = ends["primitive SimCO"]
 kappas = mdl.metrics.condition_numbers(stuck, support)
-culprit = int(np.argmax(kappas))
-atoms = support[:, [culprit]].indices
-print(f"signal {culprit}: κ = {kappas[culprit]:.0f}; the next worst has {np.sort(kappas)[-2]:.1f}")
+worst = int(np.argmax(kappas))
+atoms = support[:, [worst]].indices
+print(f"signal {worst}: κ = {kappas[worst]:.0f}; the next worst has {np.sort(kappas)[-2]:.1f}")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.8))
 for name in ("primitive SimCO", "regularized SimCO"):
@@ -284,13 +284,13 @@ for name in ("primitive SimCO", "regularized SimCO"):
     mdl.plotting.plot_condition(ends[name], support, ax=left, label=name, color=colour)
 left.set_title("κ, signal by signal")
 bars = {
-    "primitive SimCO": judge.codes(stuck)[:, [culprit]].data,
-    "truth": codes[:, [culprit]].data,
+    "primitive SimCO": objective.codes(stuck)[:, [worst]].data,
+    "truth": codes[:, [worst]].data,
 }
 for shift, (name, height), colour in zip((-0.2, 0.2), bars.items(), (VERMILION, GREY), strict=True):
     right.bar(np.arange(4) + shift, height, 0.38, color=colour, label=name)
 right.set_xticks(range(4), [f"atom {i}" for i in atoms])
-right.set(title=f"The codes of signal {culprit}, whose norm is {np.linalg.norm(Y[:, culprit]):.1f}")
+right.set(title=f"The codes of signal {worst}, whose norm is {np.linalg.norm(Y[:, worst]):.1f}")
 right.axhline(0, color="k", lw=0.8)
 right.legend()
 
@@ -317,7 +317,7 @@ def descend(D, ridges):
 
 
 def report(D):
-    error, kappa = judge.cost(D) / judge.scale, mdl.metrics.condition_number(D, support)
+    error, kappa = objective.cost(D) / objective.scale, mdl.metrics.condition_number(D, support)
     print(f"{error:9.0e} {kappa:8.1f} {round(32 * mdl.metrics.recovery(D, true)):8d} of 32")
 
 
@@ -363,9 +363,9 @@ for seed in range(13, 18):
     D = spheres.random_point(rng=seed)
     for name, sequence in (("μ = 0 at once", [0.0]), ("continuation", ridges)):
         *_, end = descend(D, sequence)
-        exact[name] += judge.cost(end) < 1e-15 * judge.scale
-        verdict = mdl.metrics.is_singular(judge, end).verdict.name.lower()
-        print(f"start {seed}, {name:13s}: error {judge.cost(end) / judge.scale:.0e}, {verdict}")
+        exact[name] += objective.cost(end) < 1e-15 * objective.scale
+        verdict = mdl.metrics.is_singular(objective, end).verdict.name.lower()
+        print(f"start {seed}, {name:13s}: error {objective.cost(end) / objective.scale:.0e}, {verdict}")
 
 # %%
 # .. raw:: html
@@ -387,13 +387,13 @@ assert pole_gradient > 0.1 and pole_kappa > 20  # the gradient stays where κ gr
 assert sphere.norm(found, bare.riemannian_gradient(found)) < 1e-3 * pole_gradient  # continuation converges
 
 for name in ("MOD", "K-SVD", "primitive SimCO"):
-    assert mdl.metrics.is_singular(judge, ends[name]), name  # three methods end at a singular point
+    assert mdl.metrics.is_singular(objective, ends[name]), name  # three methods end at a singular point
 assert mdl.metrics.condition_number(ends["regularized SimCO"], support) < 5  # the ridge keeps away from it
-assert np.sort(kappas)[-2] < 10 < kappas[culprit]  # one signal is to blame
+assert np.sort(kappas)[-2] < 10 < kappas[worst]  # one signal is the cause
 assert np.abs(bars["primitive SimCO"]).max() > 10 * np.abs(bars["truth"]).max()  # by its huge codes
 
 assert users.shape[1] == 2 and len(companions) > 0  # the missing atom never appears without another
-assert judge.cost(freed) < 1e-15 * judge.scale  # out of the trap, to an exact fit
+assert objective.cost(freed) < 1e-15 * objective.scale  # away from the singular point, to an exact fit
 assert exact["continuation"] == 5 > exact["μ = 0 at once"]  # the exact Hessian is no cure, the ridge is
 
 plt.show()

@@ -32,7 +32,7 @@ BLUE, VERMILION = "#0072B2", "#D55E00"
 # Patches of a photograph
 # -----------------------
 # The signals are patches of 8×8 pixels, with their mean taken off. Patches of the sky have no structure, so
-# we keep the half with more contrast. A dictionary of 64 atoms, four of them to a patch, is learned in a
+# we keep the half with more contrast. A dictionary of 64 atoms, four of them per patch, is learned in a
 # second.
 
 side, n_atoms = 8, 64

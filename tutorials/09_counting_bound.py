@@ -4,7 +4,7 @@ How few signals suffice?
 
 A dictionary was used to make some signals, and you know which atoms went into which signal. How many
 signals do you need to find the dictionary again, exactly? Here we count unknowns and equations, check the
-count with a Hessian, find out what counting overlooks, and run a race of four methods towards the bound.
+count with a Hessian, find out what counting overlooks, and compare four methods close to the bound.
 
 You need NumPy and the dictionary update of :ref:`sphx_glr_tutorials_03_dictionary_update.py`. Why a ridge
 is reduced in stages is the subject of :ref:`sphx_glr_tutorials_07_ill_conditioned.py`.
@@ -97,34 +97,34 @@ ax.legend()
 #
 # What counting does not show
 # ---------------------------
-# Pick one atom, :math:`d_k`, and let all the others *lean* towards it a little, each by its own amount:
+# Pick one atom, :math:`d_k`, and *shift* all the others towards it a little, each by its own amount:
 #
 # .. math:: d_i \;\to\; d_i + c_i\, d_k .
 #
 # Which signals are represented as before?
 #
 # * A signal that uses atom :math:`k` is: with a little less of :math:`d_k` it is the same.
-# * A signal :math:`j` that does not use atom :math:`k` is not, unless the leanings cancel:
+# * A signal :math:`j` that does not use atom :math:`k` is not, unless the shifts cancel:
 #   :math:`\sum_i x_{ij} c_i = 0`.
 #
 # So there is one equation for every signal *without* atom :math:`k`, and there are :math:`d - 1` amounts.
-# If those equations are fewer than :math:`d - 1`, or dependent, then some leaning changes no signal, and no
+# If those equations are fewer than :math:`d - 1`, or dependent, then some shift changes no signal, and no
 # method can find the dictionary. In terms of the codes: take away row :math:`k` of :math:`X` and all
 # signals that use it. What remains must have rank :math:`d - 1`.
 
 
-def unnoticed_leanings(X):
-    """For every atom k, how many leanings towards it change no signal; X is dense, d×n."""
+def n_free_shifts(X):
+    """For every atom k, how many shifts towards it change no signal; X is dense, d×n."""
     others = [np.delete(X[:, X[k] == 0], k, axis=0) for k in range(d)]
     return np.array([d - 1 - np.linalg.matrix_rank(rest) for rest in others])
 
 
 above = [n for n in numbers if n >= bound]
 predicted = {
-    n: [int(unnoticed_leanings(draw(n, seed).codes.toarray()).sum()) for seed in range(draws)] for n in above
+    n: [int(n_free_shifts(draw(n, seed).codes.toarray()).sum()) for seed in range(draws)] for n in above
 }
 for n in above[:5]:
-    print(f"n = {n}: measured {left_free[n]}, unnoticed leanings {predicted[n]}")
+    print(f"n = {n}: measured {left_free[n]}, free shifts {predicted[n]}")
 
 # %%
 # Above the bound this explains every one of them. (In other draws there are rarer coincidences, too: try a
@@ -135,46 +135,46 @@ n_case, seed_case = 18, 1
 D, X, Y = draw(n_case, seed_case)
 (direction,) = free_directions(D, X, Y).T
 moved = np.linalg.norm(direction.reshape(d, m - 1), axis=1)
-leaning, towards = int(np.argmax(moved)), int(np.argmax(unnoticed_leanings(X.toarray())))
-users, users_of_other = (np.flatnonzero(X.toarray()[k]) for k in (leaning, towards))
-print(f"only atom {leaning} moves; its users are the signals {users}")
-print(f"it leans towards atom {towards}, whose users are {users_of_other}")
+shifted, towards = int(np.argmax(moved)), int(np.argmax(n_free_shifts(X.toarray())))
+users, users_of_other = (np.flatnonzero(X.toarray()[k]) for k in (shifted, towards))
+print(f"only atom {shifted} moves; its users are the signals {users}")
+print(f"it can be shifted towards atom {towards}, whose users are {users_of_other}")
 
 # %%
 # On the left, how far each atom moves in the free direction. On the right the support, with the signals
 # that use that atom framed.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[1, 2.2], sharey=True)
-left.barh(range(d), moved, color=[VERMILION if i == leaning else GREY for i in range(d)])
+left.barh(range(d), moved, color=[VERMILION if i == shifted else GREY for i in range(d)])
 left.set(xlabel="how much it moves", ylabel="atom", title="The free direction", yticks=range(d))
 shade = (X.toarray() != 0) * 0.35
-shade[leaning] *= 2.8
+shade[shifted] *= 2.8
 shade[towards] *= 2
 right.imshow(shade, cmap="Greys", vmin=0, vmax=1.1, aspect="auto")
 for j in users:
     right.add_patch(plt.Rectangle((j - 0.5, -0.5), 1, d, fill=False, edgecolor=VERMILION, lw=1.5))
-right.set(xlabel="signal", title=f"The support: signals that use {leaning} also use {towards}")
+right.set(xlabel="signal", title=f"The support: signals that use {shifted} also use {towards}")
 right.grid(False)
 
 # %%
-# All signals that use the one atom also use the other. So the first may lean towards the second by any
+# All signals that use the one atom also use the other. So the first may be shifted towards the second by any
 # amount. We can try it out, and not only for a tiny step:
 
 problem = mdl.update_problem(Y, X.astype(bool), threads=1)
-leaned = D.copy()
-leaned[:, leaning] += 0.5 * D[:, towards]
-leaned[:, leaning] /= np.linalg.norm(leaned[:, leaning])
-turned = np.degrees(np.arccos(leaned[:, leaning] @ D[:, leaning]))
-print(f"atom {leaning} turned by {turned:.0f} degrees: error {problem.cost(leaned) / problem.scale:.0e}")
+changed = D.copy()
+changed[:, shifted] += 0.5 * D[:, towards]
+changed[:, shifted] /= np.linalg.norm(changed[:, shifted])
+turned = np.degrees(np.arccos(changed[:, shifted] @ D[:, shifted]))
+print(f"atom {shifted} turned by {turned:.0f} degrees: error {problem.cost(changed) / problem.scale:.0e}")
 
 # %%
 # A perfect fit, with another atom. The fewer signals use an atom, the more easily that happens: two signals
 # may well have a second atom in common, and for an atom that a *single* signal uses it is always so. At the
 # other end, an atom :math:`k` that is used too much leaves fewer than :math:`d - 1` signals to keep the
-# others from leaning towards it.
+# others from being shifted towards it.
 #
-# The race
-# --------
+# Four methods compared
+# ---------------------
 # Now let us look for the dictionary, with four methods. Each begins at the same random dictionary. MOD and
 # K-SVD take turns with perfect sparse coding. In the last two the codes follow, and a ridge is reduced in
 # four stages: by steepest descent, which is regularized SimCO; and by a trust region with the exact
@@ -208,7 +208,7 @@ methods = {
 # A dictionary counts as found when every atom is within one degree of the true one. For each run we also
 # keep the error, and whether the draw is *solvable*, by which we mean that it leaves no direction free.
 # Then the truth is isolated: no other dictionary in its neighbourhood fits. (Far away there might be one;
-# a Hessian cannot show that.) With a leaning that changes no signal there is a continuum of perfect fits.
+# a Hessian cannot show that.) With a shift that changes no signal there is a continuum of perfect fits.
 
 spheres, one_degree = mdl.manifolds.Spheres(m, d), np.cos(np.radians(1))
 table = {name: [] for name in ("method", "n", "seed", "success", "error", "solvable")}
@@ -315,7 +315,7 @@ print(f"{len(stuck)} solvable draws were stuck at the first start")
 # Suppose that *you* may decide which atoms go into which signal. With random supports some atoms are in few
 # signals, and others in many. Balance them instead: give every signal the three atoms that have been used
 # least so far, and choose at random among equals. How does that change the fraction of draws in which every
-# leaning changes some signal?
+# shift changes some signal?
 #
 # .. raw:: html
 #
@@ -326,7 +326,7 @@ print(f"{len(stuck)} solvable draws were stuck at the first start")
 # to test it:
 
 
-def fair_codes(n, rng):
+def balanced_codes(n, rng):
     X, used = np.zeros((d, n)), np.zeros(d)
     for j in range(n):
         chosen = np.lexsort((rng.random(d), used))[:S]  # by use, and by lot among equals
@@ -338,10 +338,10 @@ def fair_codes(n, rng):
 rng, trials = np.random.default_rng(0), 60
 fractions = {"random": [], "balanced": []}
 for n in range(14, 31, 2):
-    random = [unnoticed_leanings(draw(n, seed).codes.toarray()).any() for seed in range(trials)]
-    fair = [unnoticed_leanings(fair_codes(n, rng)).any() for _ in range(trials)]
+    random = [n_free_shifts(draw(n, seed).codes.toarray()).any() for seed in range(trials)]
+    balanced = [n_free_shifts(balanced_codes(n, rng)).any() for _ in range(trials)]
     fractions["random"].append(1 - np.mean(random))
-    fractions["balanced"].append(1 - np.mean(fair))
+    fractions["balanced"].append(1 - np.mean(balanced))
 
 figure, ax = plt.subplots(figsize=(6.6, 3.6))
 for (name, fraction), marker in zip(fractions.items(), "os", strict=True):
@@ -350,7 +350,7 @@ ax.axvline(bound, color="k", lw=1, ls=":")
 ax.set(
     xlabel="number of signals n",
     ylabel="fraction of draws",
-    title="Draws without a leaning that changes no signal",
+    title="Draws without a shift that changes no signal",
 )
 ax.legend()
 
@@ -364,7 +364,7 @@ ax.legend()
 # -----------------
 # * Every signal brings m equations and S unknowns, so it takes at least d(m − 1)/(m − S) of them to
 #   determine a dictionary: 14 here, 40 for the 16×32 dictionaries of the paper with S = 4.
-# * That is necessary and not sufficient. With some supports atoms can lean towards another one without
+# * That is necessary and not sufficient. With some supports atoms can be shifted towards another one without
 #   changing any signal.
 # * A regular Hessian means that the truth is isolated, not that it is unique. Still, in all draws tried
 #   here a perfect fit of a solvable draw was the truth. Near the bound it takes second derivatives and a
@@ -372,8 +372,8 @@ ax.legend()
 
 for n in numbers:
     assert min(left_free[n]) >= max(0, d * (m - 1) - n * (m - S))  # never fewer than the count
-assert all(left_free[n] == predicted[n] for n in above)  # leaning explains all that counting overlooks
-assert turned > 10 and problem.cost(leaned) < 1e-20 * problem.scale  # a perfect fit by another dictionary
+assert all(left_free[n] == predicted[n] for n in above)  # shifts explain all that counting overlooks
+assert turned > 10 and problem.cost(changed) < 1e-20 * problem.scale  # a perfect fit by another dictionary
 
 rate = {name: columns["success"][columns["method"] == name].mean() for name in methods}
 assert rate["trust region"] > 1.2 * max(rate["MOD"], rate["K-SVD"])  # closer to the bound than both

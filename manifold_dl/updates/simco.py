@@ -73,8 +73,8 @@ class SimCO:
     16 entries the error ends 0.01 to 0.2 % and 0.2 to 0.6 % above it, and that adds up, to 20 % for a sweep
     of the swarm over 32 atoms. An atom takes them about a minute and a second, and the others 10 ms.
 
-    The default is the winner of a race, ``python benchmarks/updates.py --only race --first-draw 100``: on a
-    known support, milliseconds of one processor core until 1 % of the descent to the minimum is left.
+    The default is the fastest in ``python benchmarks/updates.py --only race --first-draw 100``: on a known
+    support, milliseconds of one processor core until 1 % of the descent to the minimum is left.
     Geometric means over eight draws that no setting was chosen on, and over the three problems:
 
     ==============================  ===============  ===================  ==================  ====
@@ -82,8 +82,8 @@ class SimCO:
                                     synthetic        synthetic            picture patches
     ==============================  ===============  ===================  ==================  ====
     steepest descent, golden        4.7              87                   191                 42.7
-    steepest descent, geodesic      2.2              52                   100                 22.4
-    conjugate gradients, geodesic   1.5              32                   14.6                8.8
+    steepest descent, Wolfe         2.2              52                   100                 22.4
+    conjugate gradients, Wolfe      1.5              32                   14.6                8.8
     L-BFGS                          2.5              50                   15.6                12.5
     trust region                    1.8              43                   19.3                11.6
     trust region, kappa = 0.3       1.7              43                   14.2                10.2

@@ -87,7 +87,7 @@ COMPONENTS = {
     "optimizers": {
         "ConjugateGradient": ConjugateGradient(),
         "ConjugateGradient, adaptive": ConjugateGradient(line_searcher=AdaptiveLineSearcher()),
-        "ConjugateGradient, geodesic": ConjugateGradient(line_searcher=mdl.WolfeSearch()),
+        "ConjugateGradient, Wolfe": ConjugateGradient(line_searcher=mdl.WolfeSearch()),
         "LBFGS": mdl.LBFGS(),
         "LeadingSingularVector": mdl.LeadingSingularVector(),
         "NelderMead": NelderMead(max_iterations=8),

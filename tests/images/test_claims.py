@@ -63,11 +63,11 @@ def test_pure_noise_exceeds_the_gain_in_one_patch_of_28(channels):
     noise = np.random.default_rng(0).standard_normal((8, 8 * 20_000, channels))
     patches, _ = centred(Picture.of(noise, 8).windows[0, ::8])  # side by side: independent
     gain = usual_gain(64 * channels, channels)
-    share = np.mean((patches**2).mean(axis=1) > gain**2)
+    fraction = np.mean((patches**2).mean(axis=1) > gain**2)
     tail = scipy.stats.chi2.sf(64 * 1.15**2, df=63)
     assert round(1 / tail) == 28
     assert scipy.stats.chi2.sf(64 * channels * gain**2, df=63 * channels) == pytest.approx(tail)
-    assert share == pytest.approx(tail, abs=0.004)  # three standard deviations of the share of 20,000
+    assert fraction == pytest.approx(tail, abs=0.004)  # three standard deviations of the fraction of 20,000
 
 
 def test_usual_gains_are_those_that_the_documentation_names():

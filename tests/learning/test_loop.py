@@ -38,7 +38,7 @@ def test_not_converged_before_the_ridge_has_its_last_value():
     signals = np.eye(4)[:, [0, 1, 2, 3] * 10]
     options = {"coder": OMP(sparsity=1), "init": np.eye(4), "max_iter": 50}
     result = learn(signals, 4, update=SimCO(mu=[0.1] * 10 + [0.0]), **options)
-    # The ridge falls to 0 at iteration 10, where the loss changes for the last time; 11, 12 and 13 are calm.
+    # The ridge falls to 0 at iteration 10, where the loss changes for the last time: 11, 12 and 13 stagnate.
     assert result.reason is Reason.CONVERGED and result.n_iter == 14
 
 

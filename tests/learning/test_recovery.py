@@ -25,7 +25,7 @@ def papers_update():
 
 
 def recover(n, seed, update):
-    """The share of atoms recovered and the loss."""
+    """The fraction of atoms recovered and the loss."""
     D, _, signals = datasets.synthetic(16, 32, n, sparsity=4, rng=seed)
     result = learn_dictionary(
         signals, 32, coder=OMP(sparsity=4), update=update, max_iter=50, init="random", tol=0, rng=1000 + seed
@@ -34,9 +34,9 @@ def recover(n, seed, update):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "share"), [(500, 0.75), (1500, 0.9)])
-def test_default_update_recovers_the_dictionary(n, share):
-    assert np.mean([recover(n, seed, SimCO())[0] for seed in range(10)]) >= share
+@pytest.mark.parametrize(("n", "fraction"), [(500, 0.75), (1500, 0.9)])
+def test_default_update_recovers_the_dictionary(n, fraction):
+    assert np.mean([recover(n, seed, SimCO())[0] for seed in range(10)]) >= fraction
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ def test_papers_setting_beats_mod_and_ksvd(n):
 
 
 def test_default_update_recovers_the_dictionary_on_two_seeds():
-    """Two of the ten seeds above, with the shares that the ten have to reach on average."""
+    """Two of the ten seeds above, with the fractions that the ten have to reach on average."""
     assert np.mean([recover(500, seed, SimCO())[0] for seed in (0, 1)]) >= 0.75
 
 

@@ -17,7 +17,7 @@ def coded(dictionary, signals=Y, sparsity=3):
     return OMP(sparsity=sparsity).encode(signals, dictionary)
 
 
-def shares(dictionary, codes, signals=Y):
+def residual_fractions(dictionary, codes, signals=Y):
     """‖y − Dx‖²/‖y‖², written out."""
     return np.sum((signals - dictionary @ codes) ** 2, axis=0) / np.sum(signals**2, axis=0)
 
@@ -34,7 +34,7 @@ def test_an_atom_with_fewer_than_four_users_becomes_the_worst_represented_signal
     X = without_users(X_TRUE, 5, keep)
     D, replaced = ReplaceAtoms()(Y, D_TRUE, X)
     assert replaced.tolist() == [5]
-    worst = np.argmax(shares(D_TRUE, X))
+    worst = np.argmax(residual_fractions(D_TRUE, X))
     # One division by the norm, done here in another order: a few units in the last place.
     np.testing.assert_allclose(D[:, 5], unit(Y)[:, worst], rtol=1e-14)
     others = np.arange(24) != 5
@@ -83,7 +83,7 @@ def test_every_signal_is_used_once_in_order_of_its_error():
     X[[2, 5, 11]] = 0
     new, replaced = ReplaceAtoms()(Y, D, X)
     assert replaced.tolist() == [2, 5, 11]
-    order = np.argsort(-shares(D, X), kind="stable")[:3]
+    order = np.argsort(-residual_fractions(D, X), kind="stable")[:3]
     # None of the three resembles another or a kept atom, or the expectation below would be another.
     candidates = unit(Y)[:, order]
     cosines = np.abs(candidates.T @ np.hstack([candidates, np.delete(D, replaced, axis=1)]))

@@ -1,4 +1,4 @@
-"""The update as a Pymanopt problem: derivatives, geodesics, stock optimizers, invariances, honest books."""
+"""The update as a Pymanopt problem: derivatives, geodesics, Pymanopt's optimizers, invariances, records."""
 
 from itertools import pairwise
 
@@ -184,9 +184,9 @@ OPTIMIZERS = {
     "conjugate gradient": steps(ConjugateGradient),
     "trust regions": steps(TrustRegions),
     "descent, golden section": steps(SteepestDescent, line_searcher=GoldenSection()),
-    "descent, geodesic search": steps(SteepestDescent, line_searcher=WolfeSearch()),
+    "descent, Wolfe search": steps(SteepestDescent, line_searcher=WolfeSearch()),
     "conjugate, golden section": steps(ConjugateGradient, line_searcher=GoldenSection()),
-    "conjugate, geodesic search": steps(ConjugateGradient, line_searcher=WolfeSearch()),
+    "conjugate, Wolfe search": steps(ConjugateGradient, line_searcher=WolfeSearch()),
 }
 MANIFOLDS = {
     "spheres": Spheres,
@@ -322,10 +322,10 @@ def test_layout_of_the_arrays_does_not_matter(rng):
         np.testing.assert_array_equal(problem.riemannian_gradient(D), one.riemannian_gradient(D))
 
 
-# The books
+# The record and the counts
 
 
-def test_the_record_is_honest(rng):
+def test_the_record_holds_value_and_gradient_norm_of_every_iterate(rng):
     Y, X, D = draw(rng)
     problem = update_problem(Y, X, mu=0.1)
     optimizer = ConjugateGradient(line_searcher=WolfeSearch(), max_iterations=10, verbosity=0)
@@ -344,7 +344,7 @@ def test_the_record_is_honest(rng):
     assert problem.counts.probe >= 9 and problem.counts.hessian == 0
 
 
-def test_asking_twice_leaves_one_record(rng):
+def test_two_gradients_at_one_point_leave_one_record(rng):
     problem, point, U = make(rng, SETS["three"], mu=0.1)
     problem.riemannian_gradient(point)
     problem.riemannian_gradient(point.copy())
@@ -353,7 +353,7 @@ def test_asking_twice_leaves_one_record(rng):
     assert problem.record[0].seconds > 0
 
 
-def test_a_new_problem_has_empty_books(rng):
+def test_a_new_problem_has_an_empty_record_and_no_counts(rng):
     problem, _, _ = make(rng, SETS["three"])
     assert problem.record == []
     assert set(vars(problem.counts).values()) == {0}
@@ -401,7 +401,7 @@ def test_the_preconditioner_takes_tangents_of_the_shape_of_a_point(rng):
             problem.preconditioner(point, other)
 
 
-def test_gradients_belong_to_who_asked_for_them(rng):
+def test_changing_a_returned_gradient_does_not_change_the_next(rng):
     for manifold in (manifolds.Euclidean, Spheres):
         problem, point, _ = make(rng, None, mu=0.1, manifold=manifold)
         expected = problem.riemannian_gradient(point).copy()
@@ -479,9 +479,7 @@ def test_float32_in_float32_out(rng, penalties, codes):
     np.testing.assert_allclose(hessian, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize(
-    "name", ["steepest descent", "conjugate, geodesic search", "descent, golden section"]
-)
+@pytest.mark.parametrize("name", ["steepest descent", "conjugate, Wolfe search", "descent, golden section"])
 def test_float32_stays_float32_through_a_run(rng, name):
     Y, X, D = draw(rng)
     problem = update_problem(Y.astype(np.float32), X.astype(np.float32), mu=0.1)

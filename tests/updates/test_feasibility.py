@@ -333,7 +333,7 @@ def test_sets_of_a_compiled_sweep_are_counted():
 
 
 def test_population_methods_lower_the_cost_of_a_good_start():
-    """All neighbours at a fixed distance are worse there: the start used to be handed back."""
+    """All neighbours at a fixed distance are worse there: the start used to be returned."""
     Y = mdl.datasets.synthetic(8, 12, 100, sparsity=3, rng=0).signals
     D = Spheres(8, 12).closest(Y[:, :12])
     D, X = SimCO(mdl.LBFGS(max_iterations=15, verbosity=0), mu=0.0)(Y, D, OMP(sparsity=3).encode(Y, D))

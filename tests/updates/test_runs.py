@@ -211,7 +211,7 @@ class TestFaultsOfOptimizers:
 
         @dataclass
         class Forgetting:
-            """A searcher that does not say that its memory may travel."""
+            """A searcher that does not declare that its memory may be kept."""
 
             first: list
 
