@@ -80,7 +80,7 @@ class Engine(Protocol):
         """The sums of the partials of each map over all blocks, in one round. None for no blocks."""
 
     def states(self, block_map: BlockMap) -> list[Any]:
-        """The states of all blocks, brought to the caller: for what a user has asked for."""
+        """The states of all blocks, collected for the caller, such as the codes at the end."""
 
 
 class TreeSum:

@@ -47,7 +47,7 @@ def test_lasso_starts_every_block_from_the_codes_of_its_own_signals():
     np.testing.assert_allclose(again.data, codes.data, rtol=1e-9)
 
 
-def test_coder_promises_nothing_that_it_does_not_name():
+def test_properties_that_a_coder_does_not_declare_are_false():
     class Correlations:
         def encode(self, signals, dictionary):
             return dictionary.T @ signals

@@ -42,7 +42,7 @@ class TestRecovery:
         D, X, _ = synthetic(6, 8, 80, sparsity=3, rng=1)
         X = X.toarray()
         assert determined_atoms(D, X).all()
-        X[1] *= X[0] != 0  # atom 1 only beside atom 0: it may lean towards it, unnoticed
+        X[1] *= X[0] != 0  # atom 1 only beside atom 0: a multiple of 0 can be added to it
         determined = determined_atoms(D, X)
         assert not determined[1]
         assert determined[[0, *range(2, 8)]].all()
