@@ -7,7 +7,7 @@ are compiled at their first call and kept on disk.
 
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, update_wrapper
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
@@ -51,13 +51,45 @@ def _jit(**options: Any) -> Callable[[Callable], Any]:
     return decorate
 
 
-def _jitable(**options: Any) -> Callable[[Callable], Any]:
-    """A decorator for functions that compiled code calls; for Python they stay what they are."""
+class Internal:
+    """A function that compiled code alone calls. For Python it stays the function that it is.
+
+    Machine code is made of it without a way to be called from Python, and is not kept on disk, because it
+    becomes part of the kernels that call it: both together would take a fifth of the seconds of a first call.
+    """
+
+    def __init__(self, function: Callable, dispatcher: Any) -> None:
+        self.function, self.dispatcher = function, dispatcher
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+
+def _internal(**options: Any) -> Callable[[Callable], Any]:
+    """A decorator for functions that compiled code alone calls."""
     if not NUMBA_INSTALLED:
         return lambda function: function
-    from numba.extending import register_jitable
+    from numba import njit
 
-    return register_jitable(nogil=True, error_model="numpy", **options)
+    wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+    options = {"nogil": True, "error_model": "numpy", **wrappers, **options}
+    jit = njit(**options)
+
+    def decorate(function: Callable) -> Any:
+        dispatcher = jit(function)
+        return function if dispatcher is function else Internal(function, dispatcher)
+
+    return decorate
+
+
+def _let_numba_call_internal_functions() -> None:
+    from numba import types
+    from numba.extending import typeof_impl
+
+    @typeof_impl.register(Internal)
+    def typeof_internal(value: Internal, context: Any) -> Any:
+        return types.Dispatcher(value.dispatcher)
 
 
 @lru_cache(maxsize=1)
@@ -98,14 +130,11 @@ compiled_in_order = _jit(fastmath={"contract"})
 # Their inner products: sums may be reordered too, so that they vectorise.
 compiled_reordering = _jit(fastmath={"contract", "reassoc"})
 
-# The same for functions that compiled code alone calls. They stay plain Python functions, to be read, called
-# and stepped through, and become part of the kernels that call them: there is no machine code of their own to
-# be kept on disk, nor a way to call it from Python, which together would take a tenth of the seconds of a
-# first call. An integer argument must have one type everywhere (np.int64(0), not 0): for a constant Numba
-# compiles the function once more.
-internal = _jitable(**_REDUCED)
-internal_in_order = _jitable(fastmath={"contract"})
-internal_reordering = _jitable(fastmath={"contract", "reassoc"})
+# The same for functions that compiled code alone calls. An integer argument must have one type everywhere
+# (np.int64(0), not 0): for a constant Numba compiles the function once more.
+internal = _internal(**_REDUCED)
+internal_in_order = _internal(fastmath={"contract"})
+internal_reordering = _internal(fastmath={"contract", "reassoc"})
 
 
 def _announce_compilation() -> None:
@@ -130,6 +159,7 @@ def _announce_compilation() -> None:
 
 
 if NUMBA_INSTALLED:
+    _let_numba_call_internal_functions()
     _announce_compilation()
 else:
     print("manifold_dl: Numba is not installed; the slower kernels in plain NumPy are used.", file=sys.stderr)

@@ -119,7 +119,11 @@ def _refit(
                     at = indptr[order[first[batch] + w]]
                     for a in range(s):
                         out[at + a] = x0[a, w] + g[a, w]
-    return gains.sum(), slopes.sum(), n_rank_deficient
+    gain, slope = 0.0, 0.0
+    for w in range(BATCH_SIZE):
+        gain += gains[w]
+        slope += slopes[w]
+    return gain, slope, n_rank_deficient
 
 
 @internal
