@@ -136,7 +136,11 @@ EDITS = {
         "return largest * np.sqrt(total)",
         "return 9 * largest * np.sqrt(total)",
     ),
-    "the kernel itself": ("coding/pursuit.py", "z[k] = a[p] * L[k, k]", "z[k] = a[p] * L[k, k] * 3"),
+    "the kernel itself": (
+        "coding/pursuit.py",
+        "support[k], z[k] = p, a[p] * L[k, k]",
+        "support[k], z[k] = p, a[p] * L[k, k] * 3",
+    ),
     "a helper of another file, geodesics": (
         "reduced/rows.py",
         "rows = max(1, multiplications // others.size)",
