@@ -37,12 +37,11 @@ PROBLEMS = [
 SETTING = {"problems": PROBLEMS, "snr_db": 20.0, "mu": 0.01, "repeats": 5}
 QUICK = {"problems": PROBLEMS[1:2], "repeats": 2}
 
-# Names in the table, and the methods whose colours and markers they have. The stored
-# results call `WolfeSearch` by its earlier name, geodesic search.
+# Names in the table, and the methods whose colours and markers they have.
 LOOKS = {
     "steepest descent, golden section": "golden section",
     "steepest descent, Armijo": "Armijo",
-    "steepest descent, geodesic search": "steepest descent",
+    "steepest descent, Wolfe search": "steepest descent",
     "conjugate gradients": "conjugate gradients",
     "L-BFGS": "L-BFGS",
     "trust region": "trust region",
