@@ -25,7 +25,8 @@ class EvaluationPolicy:
         not. Otherwise every value comes from the residual, which has more correct digits.
     keep_factors : bool
         Keep the factorisations of the supports, and two dictionaries instead of one, for Hessian products: a
-        trust region whose step is refused comes back to the dictionary before.
+        trust region whose step is refused comes back to the dictionary before. A line search releases them,
+        if there has been no Hessian product until then.
     """
 
     trust_line_search: bool = False

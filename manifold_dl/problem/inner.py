@@ -120,6 +120,11 @@ def codes_block(solutions: Solutions) -> tuple[None, np.ndarray]:
     return None, solutions.codes
 
 
+def without_factors_block(solutions: Solutions) -> tuple[None, Solutions]:
+    """The solutions of one block without the factorisations, which Hessian products alone need."""
+    return None, solutions._replace(factors=None)
+
+
 def hessian_block(
     block: Block,
     solutions: Solutions,

@@ -17,7 +17,7 @@ from manifold_dl.kernels.memory import aligned_copy
 from manifold_dl.problem.counts import new_counts
 from manifold_dl.problem.evaluation import Evaluation, EvaluationCache, EvaluationPolicy
 from manifold_dl.problem.geodesic import GeodesicRestriction
-from manifold_dl.problem.inner import InnerProblem, Sums
+from manifold_dl.problem.inner import InnerProblem, Sums, without_factors_block
 
 
 class Objective:
@@ -104,6 +104,8 @@ class Objective:
         The direction is read when φ is first evaluated.
         """
         at = self.evaluate(point, with_gradient=True)
+        if at.has_factors and self.counts.hessian == 0:  # a search needs none, and they are large
+            at = self._without_factors(at)
         return GeodesicRestriction(self, at, np.ascontiguousarray(self.as_point(direction).T))
 
     def evaluate(
@@ -120,7 +122,10 @@ class Objective:
                 return found
         self.cache.release_before(key)
         found = None  # its memory, too
-        keep_factors = self.inner.follows and (with_factors or self.policy.keep_factors)
+        # An optimizer that has searched along lines, and used no Hessian product, will not use any.
+        only_searches = self.counts.probe > 0 and self.counts.hessian == 0
+        kept_by_policy = self.policy.keep_factors and not only_searches
+        keep_factors = self.inner.follows and (with_factors or kept_by_policy)
         return self.cache.add(self._pass_over_signals(key, aligned_copy(point.T), keep_factors))
 
     def key(self, point: np.ndarray) -> bytes:
@@ -140,6 +145,15 @@ class Objective:
         return Evaluation(
             key, atoms, sums.value, codes, sums.gradient, sums.energies, gram, fit, keep_factors
         )
+
+    def _without_factors(self, evaluation: Evaluation) -> Evaluation:
+        """The evaluation without its factorisations, in the cache too."""
+        assert evaluation.fit is not None
+        fit = BlockMap(without_factors_block, (evaluation.fit,))
+        self.engine.total(fit)
+        self.cache.release_before(evaluation.key)
+        codes = self.inner.codes(fit)
+        return self.cache.add(evaluation._replace(fit=fit, codes=codes, has_factors=False))
 
     def as_point(self, matrix: np.ndarray) -> np.ndarray:
         """An m×k dictionary (or direction) of the dtype of the signals, checked."""
