@@ -46,11 +46,11 @@ class Pursuit:
 
     def _coding(self, m: int, d: int) -> Coding:
         """The kernel and its settings for signals of length m and d atoms."""
-        raise NotImplementedError
+        raise NotImplementedError  # each pursuit has its own
 
     def _kernel(self) -> Callable[..., Codes]:
         """One of `kernels.coding`."""
-        raise NotImplementedError
+        raise NotImplementedError  # each pursuit has its own
 
 
 class TolerancePursuit(Pursuit):

@@ -27,7 +27,7 @@ def check_generators(inspection: Inspection, sample: ManifoldSample) -> None:
     before = np.random.get_state()  # noqa: NPY002 - the global generator is what is being tested
     points = [manifold.random_point(rng=seed) for seed in (7, 7, 8)]
     vectors = [manifold.random_tangent_vector(points[0], rng=7) for _ in range(2)]
-    after = np.random.get_state()  # noqa: NPY002
+    after = np.random.get_state()  # noqa: NPY002 - the same, afterwards
     untouched = all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
     fault = "draws from NumPy's global generator although it is given an rng"
     inspection.require(untouched, "rng= leaves the global generator alone", fault)
