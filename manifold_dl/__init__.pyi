@@ -41,7 +41,7 @@ from .learning.result import Reason, Result
 from .learning.storage import load, save
 from .line_search import GoldenSection, WolfeSearch
 from .optimizers import LBFGS, LeadingSingularVector
-from .problem import update_problem
+from .problem import lasso_problem, update_problem
 from .updates import KSVD, MOD, SimCO
 
 __version__: str
@@ -81,6 +81,7 @@ __all__ = [
     "engines",
     "experiments",
     "images",
+    "lasso_problem",
     "learn_dictionary",
     "learning",
     "line_search",

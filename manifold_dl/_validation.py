@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,16 @@ def as_ridge(mu: Any) -> float:
     if not (np.isfinite(ridge) and ridge >= 0):
         raise ValueError(f"mu={mu}: the ridge must be finite and not negative.")
     return float(ridge)
+
+
+def as_alpha(alpha: Any) -> float:
+    """A finite ℓ₁ penalty α > 0."""
+    if isinstance(alpha, bool) or not isinstance(alpha, Real):
+        raise TypeError(f"alpha={alpha!r}: the penalty is one number.")
+    penalty = float(alpha)
+    if not 0 < penalty < np.inf:
+        raise ValueError(f"alpha={alpha}: the penalty must be finite and positive.")
+    return penalty
 
 
 def as_atoms(atoms: Any, n_atoms: int) -> np.ndarray:

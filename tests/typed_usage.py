@@ -25,7 +25,7 @@ def signals() -> mdl.datasets.Synthetic:
 
 def one_problem(Y: np.ndarray, support: np.ndarray, start: np.ndarray) -> None:
     problem = mdl.update_problem(Y, support, manifold=mdl.manifolds.Spheres, mu=0.1)
-    assert_type(problem, mdl.problem.DictionaryProblem)
+    assert_type(problem, mdl.problem.SupportProblem)
     point = TrustRegions().run(problem, initial_point=start).point
     assert_type(problem.codes(point), csc_array)
     assert_type(problem.dictionary(point), np.ndarray)

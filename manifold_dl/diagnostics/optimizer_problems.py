@@ -13,7 +13,7 @@ from pymanopt.manifolds import Stiefel
 from scipy.sparse import csc_array
 
 from manifold_dl.manifolds import Euclidean, Lines, Spheres
-from manifold_dl.problem.update_problem import DictionaryProblem, update_problem
+from manifold_dl.problem import DictionaryProblem, update_problem
 
 _M, _PER_ATOM = 6, 12
 

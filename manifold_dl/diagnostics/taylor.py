@@ -46,6 +46,9 @@ class TaylorReport:
         The steps at which the slope was measured.
     verdict : str
         The same in words.
+    kink : float or None
+        For a function that is smooth only piece by piece, the smallest of the steps that leads to another
+        piece; it and all larger steps do not count. None if there is no such step.
     """
 
     subject: str
@@ -55,6 +58,7 @@ class TaylorReport:
     expected: int
     window: slice
     verdict: str
+    kink: float | None = None
 
     def __bool__(self) -> bool:
         return is_right(self.slope, self.expected)
@@ -104,6 +108,7 @@ def taylor_report(
     size: float = 1.0,
     noise: float = 0.0,
     eps: float | None = None,
+    piece: Callable[[float], object] | None = None,
 ) -> TaylorReport:
     """Measure the remainder of φ(t) ≈ Σ φ⁽ᵏ⁾(0) tᵏ / k!.
 
@@ -125,6 +130,8 @@ def taylor_report(
         A known rounding error of φ.
     eps : float, optional
         The precision in which φ is computed, float64 by default.
+    piece : callable, optional
+        For a function that is smooth only piece by piece: step → something that differs between pieces.
 
     Returns
     -------
@@ -139,13 +146,19 @@ def taylor_report(
     t = np.logspace(math.log10(eps) / 2, 0, 1 - round(8 * math.log10(eps) / 2))
     slopes = [float(c) for c in derivatives]
     remainders, floor = _remainders(function, value, slopes, t, size=size, noise=noise, eps=eps)
-    slope, window = _lowest_slope(t, remainders, remainders > floor)
+    kink = None if piece is None else _first_kink(piece, t)
+    counts = t < (math.inf if kink is None else kink)
+    slope, window = _lowest_slope(t, remainders, (remainders > floor) & counts)
     order = len(slopes)
     expected, model = order + 1, ("first-order", "second-order")[order - 1]
     if not np.isfinite(remainders).any():
         slope, found = math.nan, f"The {subject} cannot be judged: the function is not finite along the path."
-    elif slope == math.inf:
-        found = f"The {subject} is right: the {model} model is exact, and nothing but rounding remains."
+    elif slope == math.inf and kink is not None:
+        slope = math.nan
+        found = (
+            f"The {subject} cannot be judged along this direction: there is a kink at a step of {kink:.1g}, "
+            "before remainders exceed rounding. Choose another point or direction."
+        )
     else:
         word = "right" if is_right(slope, expected) else "wrong"
         if order == 2 and slope < 1.5:  # for any Hessian, a remainder of first order is due to the gradient
@@ -154,7 +167,9 @@ def taylor_report(
             f"The {subject} is {word}: the {model} remainder falls with slope {slope:.2f}, "
             f"and {expected} was expected."
         )
-    return TaylorReport(subject, t, remainders, slope, expected, window, found)
+    if kink is not None and math.isfinite(slope):
+        found += f" There is a kink at a step of {kink:.1g}; only smaller steps count."
+    return TaylorReport(subject, t, remainders, slope, expected, window, found, kink)
 
 
 def _remainders(
@@ -182,6 +197,12 @@ def _remainders(
     # A point is rounded as its entries are, and φ(t) changes with it by as much as change / t.
     floor = 30 * (eps * abs(value) + noise + eps * size * change / t) + 3000 * eps * change
     return remainders, floor
+
+
+def _first_kink(piece: Callable[[float], object], t: np.ndarray) -> float | None:
+    """The smallest step, to either side, that leads to another piece."""
+    here = piece(0.0)
+    return next((float(s) for s in t if piece(s) != here or piece(-s) != here), None)
 
 
 def is_right(slope: float, expected: int) -> bool:

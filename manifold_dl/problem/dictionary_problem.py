@@ -7,75 +7,48 @@ every accepted point is recorded, because Pymanopt's own counts and logs are not
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pymanopt
 import scipy.sparse
 from pymanopt.manifolds import Oblique
 
-from manifold_dl.engines.units import multiply
 from manifold_dl.kernels import reduced
 from manifold_dl.manifolds.feasible import FeasibleSet
-from manifold_dl.problem.geodesic import GeodesicRestriction, ProblemRestriction
+from manifold_dl.problem.geodesic import ProblemRestriction, SmoothRestriction
 from manifold_dl.problem.objective import Objective
 from manifold_dl.problem.recorder import Iterate, IterationRecorder
 from manifold_dl.problem.regularization import RegularizationTerm, in_units
-from manifold_dl.problem.signals import AtomSubset
-from manifold_dl.problem.support import Support
 from manifold_dl.regularizers.functions import as_regularizers
 
 
-@dataclass(frozen=True, eq=False)
-class WholeUpdate:
-    """The whole dictionary, support and signals that a set I of atoms is part of.
+class Whole(Protocol):
+    """What a problem needs to know of all atoms and signals."""
 
-    Attributes
-    ----------
-    support : Support
-        Ω of all atoms, with the codes that stay where they are known.
-    dictionary : m×d array or None
-        None only if I has all atoms.
-    scale : float
-        ‖Y‖², in units of 4^exponent.
-    exponent : int
-        The signals were divided by 2^exponent.
-    """
-
-    support: Support
-    dictionary: np.ndarray | None
-    scale: float
-    exponent: int
-
-    def dictionary_with(self, atoms: np.ndarray, point: np.ndarray) -> np.ndarray:
-        """The whole m×d dictionary with the atoms I taken from `point`."""
-        if self.dictionary is None:
-            whole = np.empty_like(point)
-        else:
-            whole = self.dictionary.astype(np.result_type(self.dictionary, point))
-        whole[:, atoms] = point
-        return whole
-
-    def codes_with(self, entries: np.ndarray | slice, codes: np.ndarray) -> scipy.sparse.csc_array:
-        """The whole d×n codes with those of I replaced, in the units of the signals that were given."""
-        values = np.zeros(len(self.support.indices), codes.dtype)
-        if self.support.values is not None:
-            values[:] = self.support.values
-        values[entries] = codes
-        return self.support.codes(multiply(values, self.exponent))
+    @property
+    def n_atoms(self) -> int: ...
+    @property
+    def n_signals(self) -> int: ...
+    @property
+    def scale(self) -> float: ...
+    @property
+    def exponent(self) -> int: ...
+    def dictionary_with(self, atoms: np.ndarray, point: np.ndarray) -> np.ndarray: ...
 
 
 class DictionaryProblem(pymanopt.Problem):
-    """The update of a set I of atoms: a `pymanopt.Problem` with codes, counts and a record of iterates.
+    """A problem in the atoms of a set I: a `pymanopt.Problem` with codes, counts and a record of iterates.
+
+    Subclasses say what the codes at a point are: `SupportProblem` and `PenalizedProblem`.
 
     Parameters
     ----------
     objective : Objective
         f_I.
-    subset : AtomSubset
-        I, and what it touches.
-    whole : WholeUpdate
+    atoms : array of int
+        I.
+    whole : Whole
         The dictionary that I is part of.
     feasible : FeasibleSet
         The manifold, and what tells its points from other arrays.
@@ -89,6 +62,8 @@ class DictionaryProblem(pymanopt.Problem):
 
     Attributes
     ----------
+    atoms : array of int
+        I: column i of a point is atom atoms[i].
     counts : Counts
         Evaluations of the value, the gradient, Hessian products and line-search probes.
     feasible : FeasibleSet
@@ -114,8 +89,8 @@ class DictionaryProblem(pymanopt.Problem):
     def __init__(
         self,
         objective: Objective,
-        subset: AtomSubset,
-        whole: WholeUpdate,
+        atoms: np.ndarray,
+        whole: Whole,
         feasible: FeasibleSet,
         *,
         regularizers: Any = (),
@@ -123,23 +98,21 @@ class DictionaryProblem(pymanopt.Problem):
         relative: bool = False,
     ) -> None:
         manifold = feasible.manifold
-        if getattr(manifold, "couples_atoms", False) and len(subset.atoms) < whole.support.n_atoms:
+        if getattr(manifold, "couples_atoms", False) and len(atoms) < whole.n_atoms:
             raise ValueError(
-                f"{manifold} ties all atoms to each other, and {len(subset.atoms)} of "
-                f"{whole.support.n_atoms} cannot move without the rest: update all of them together, with "
+                f"{manifold} ties all atoms to each other, and {len(atoms)} of "
+                f"{whole.n_atoms} cannot move without the rest: update all of them together, with "
                 "schedule=AllAtoms() or atoms=None."
             )
-        self.objective, self.subset, self.whole, self.feasible = objective, subset, whole, feasible
+        self.objective, self.atoms, self.whole, self.feasible = objective, atoms, whole, feasible
         self.counts, self.scale = objective.counts, whole.scale
         self.signal_unit = math.ldexp(1.0, whole.exponent)
-        self.unit = whole.scale / whole.support.n_signals if relative and whole.scale > 0 else 1.0
+        self.unit = whole.scale / whole.n_signals if relative and whole.scale > 0 else 1.0
         self.record: list[Iterate] = []
         self._recorder = IterationRecorder()
         regularizers = in_units(as_regularizers(regularizers), whole.exponent)
         self.regularization = (
-            RegularizationTerm(regularizers, self.dictionary, subset.atoms, whole.support.n_atoms)
-            if regularizers
-            else None
+            RegularizationTerm(regularizers, self.dictionary, atoms, whole.n_atoms) if regularizers else None
         )
         # Only there are geodesics great circles, and a scaled column stays tangent to its own sphere.
         self._by_columns = isinstance(manifold, Oblique)
@@ -156,7 +129,7 @@ class DictionaryProblem(pymanopt.Problem):
         """The Riemannian gradient, which records every new point."""
         return self._recorded_gradient
 
-    def restrict(self, point: np.ndarray, direction: np.ndarray) -> GeodesicRestriction | ProblemRestriction:
+    def restrict(self, point: np.ndarray, direction: np.ndarray) -> SmoothRestriction:
         """φ(t), with φ.derivative(t), along the great circles that leave `point` in `direction`.
 
         Raises
@@ -172,22 +145,12 @@ class DictionaryProblem(pymanopt.Problem):
         return self._restrict(point, np.array(direction))  # a copy: the caller may change the array
 
     def codes(self, point: np.ndarray) -> scipy.sparse.csc_array:
-        """The whole d×n codes at `point`: those of I are optimal for it, the others are as they were."""
-        return self.whole.codes_with(self.subset.entries, self.objective.codes(np.asarray(point)))
+        """The whole d×n codes at `point`."""
+        raise NotImplementedError
 
     def dictionary(self, point: np.ndarray) -> np.ndarray:
         """The whole m×d dictionary with the atoms I taken from `point`."""
-        return self.whole.dictionary_with(self.subset.atoms, point)
-
-    @property
-    def support(self) -> scipy.sparse.csc_array:
-        """Ω restricted to I, a sparse boolean |I|×n array: row i belongs to column i of a point."""
-        n, blocks = self.whole.support.n_signals, self.objective.engine.states(self.subset.data)
-        indices = np.concatenate([block.indices for block in blocks])
-        indptr = np.zeros(n + 1, dtype=np.int64)
-        indptr[1:][self.subset.active] = np.concatenate([np.diff(block.indptr) for block in blocks])
-        ones = np.ones(len(indices), dtype=bool)
-        return scipy.sparse.csc_array((ones, indices, indptr.cumsum()), shape=(len(self.subset.atoms), n))
+        return self.whole.dictionary_with(self.atoms, point)
 
     def _make_cost(self, manifold: Any) -> Any:
         @pymanopt.function.numpy(manifold)
@@ -223,7 +186,7 @@ class DictionaryProblem(pymanopt.Problem):
             gradient = gradient + self.regularization.gradient(point)
         return gradient if self.unit == 1.0 else gradient / self.unit
 
-    def _restrict(self, point: np.ndarray, direction: np.ndarray) -> GeodesicRestriction | ProblemRestriction:
+    def _restrict(self, point: np.ndarray, direction: np.ndarray) -> SmoothRestriction:
         """φ for a line searcher, which uses it at once: the direction is not copied."""
         phi = self.objective.along(point, direction)
         if self.unit == 1.0 and self.regularization is None:

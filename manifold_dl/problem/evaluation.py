@@ -6,7 +6,7 @@ found.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class Evaluation(NamedTuple):
     codes: BlockMap  # its states are the codes, block by block
     gradient: np.ndarray | None = None  # k×m
     energies: np.ndarray | None = None  # ‖X_i‖² of every atom
-    gram: np.ndarray | None = None  # DᵀD
+    prepared: Any = None  # what `InnerProblem.prepare` computed of the atoms: DᵀD, where codes have a ridge
     fit: BlockMap | None = None  # its states hold codes and factors, block by block
     has_factors: bool = False
 

@@ -23,7 +23,7 @@ from manifold_dl.kernels.reduced import Geodesic, GeodesicPoint, Refit
 from manifold_dl.kernels.reduced.reference import Positions
 from manifold_dl.problem.counts import Counts
 from manifold_dl.problem.evaluation import Evaluation, EvaluationCache, EvaluationPolicy
-from manifold_dl.problem.inner import InnerProblem
+from manifold_dl.problem.inner import InnerProblemOnGeodesic
 from manifold_dl.problem.regularization import RegularizationTerm
 
 # φ(t) is taken for the objective itself as long as no more than three digits cancel in it, and it differs
@@ -41,7 +41,7 @@ class RestrictableObjective(Protocol):
     """What a restriction uses of its `Objective`."""
 
     data: BlockMap
-    inner: InnerProblem
+    inner: InnerProblemOnGeodesic
     engine: Engine
     dtype: np.dtype
     constant: float
@@ -60,7 +60,7 @@ class SearchProducts(NamedTuple):
     """What is computed once per search."""
 
     geodesic: Geodesic
-    products: BlockMap | None  # of the signals with the geodesic, for `InnerProblem.refit`
+    products: BlockMap | None  # of the signals with the geodesic, for `InnerProblemOnGeodesic.refit`
     energy: np.ndarray  # X₀X₀ᵀ
     is_sorted: bool  # whether all supports are
     codes: BlockMap  # those of the start
@@ -144,7 +144,7 @@ class GeodesicRestriction:
         if self._computed is None:
             start, objective = self._start, self.objective
             assert start is not None and start.gradient is not None and self._direction is not None
-            geodesic = reduced.init_geodesic(start.atoms, self._direction, start.gradient, start.gram)
+            geodesic = reduced.init_geodesic(start.atoms, self._direction, start.gradient, start.prepared)
             U = geodesic.directions.astype(objective.dtype, copy=False)
             products, sums = objective.inner.start_geodesic(objective.engine, objective.data, start, U)
             is_sorted = sums.n_unsorted == 0
@@ -180,14 +180,35 @@ class GeodesicRestriction:
         return self._point
 
 
+class SmoothRestriction(Protocol):
+    """φ and φ′ along great circles, however they are computed."""
+
+    def __call__(self, t: float) -> float:
+        """φ(t)."""
+
+    def derivative(self, t: float) -> float:
+        """φ′(t)."""
+
+    def commit(self, t: float, point: np.ndarray) -> None:
+        """End a search at `point`, the one at t."""
+
+
+class DataRestriction(SmoothRestriction, Protocol):
+    """φ of the data alone, which knows where the atoms are."""
+
+    def positions(self, t: float) -> Positions:
+        """The atoms at t and their velocities, in rows."""
+
+
 class ProblemRestriction:
     """φ of the data plus the regularizers along the same great circles, in the problem's unit."""
 
-    def __init__(
-        self, phi: GeodesicRestriction, regularization: RegularizationTerm | None, unit: float
-    ) -> None:
+    def __init__(self, phi: DataRestriction, regularization: RegularizationTerm | None, unit: float) -> None:
         self.phi, self.regularization, self.unit = phi, regularization, unit
-        self.commit = phi.commit
+
+    def commit(self, t: float, point: np.ndarray) -> None:
+        """End a search at `point`, the one at t."""
+        self.phi.commit(t, point)
 
     def __call__(self, t: float) -> float:
         """φ(t)."""

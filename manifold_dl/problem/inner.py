@@ -1,13 +1,14 @@
 """How the codes of a dictionary are found: the inner problem of f(D) = Σ_j min_x ‖y_j − D_{Ω_j} x‖² + μ‖x‖².
 
-`RidgeCodes` solve it on a fixed support (SimCO), `FixedCodes` solve nothing (MOD's objective). The work is
-done by functions of one block of signals, which an engine runs. The objective and
-its restriction to a geodesic call these, and need to know nothing else about codes.
+`RidgeCodes` solve it on a fixed support (SimCO), `FixedCodes` solve nothing (MOD's objective), and the
+`PenalizedCodes` of `penalized.py` need no support (the lasso). The work is done by functions of one block of
+signals, which an engine runs. The objective and its restriction to a geodesic call these, and need to know
+nothing else about codes.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse
@@ -37,18 +38,34 @@ class GeodesicSums(NamedTuple):
 class InnerProblem(Protocol):
     """How codes follow the dictionary."""
 
-    follows: bool  # whether codes depend on the dictionary
+    @property
+    def follows(self) -> bool:
+        """Whether codes depend on the dictionary."""
 
-    def fit(self, data: BlockMap, atoms: np.ndarray, gram: np.ndarray | None, keep_factors: bool) -> BlockMap:
+    @property
+    def has_closed_form(self) -> bool:
+        """Whether it is an `InnerProblemOnGeodesic`."""
+
+    def prepare(self, atoms: np.ndarray) -> Any:
+        """What a pass needs of the atoms (k×m) alone, computed once per dictionary."""
+
+    def fit(self, data: BlockMap, atoms: np.ndarray, prepared: Any, keep_factors: bool) -> BlockMap:
         """One pass over the signals: partial `Sums`, and a state for `codes` and `hessian_product`."""
 
     def codes(self, fit: BlockMap) -> BlockMap:
         """The codes, block by block."""
 
+    def without_factors(self, fit: BlockMap) -> BlockMap:
+        """The states of `fit` without the factorisations, which Hessian products alone need."""
+
     def hessian_product(
         self, engine: Engine, data: BlockMap, fit: BlockMap, atoms: np.ndarray, direction: np.ndarray
     ) -> np.ndarray | None:
         """The Hessian applied to a k×m direction; None where there are no signals."""
+
+
+class InnerProblemOnGeodesic(InnerProblem, Protocol):
+    """Codes that follow a geodesic in closed form: φ(t) then costs a fraction of an evaluation of f."""
 
     def start_geodesic(
         self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
@@ -72,12 +89,20 @@ class RidgeCodes:
 
     mu: float = 0.0
     follows = True
+    has_closed_form = True
 
-    def fit(self, data: BlockMap, atoms: np.ndarray, gram: np.ndarray | None, keep_factors: bool) -> BlockMap:
-        return BlockMap(fit_block, (data,), (atoms, gram, self.mu, keep_factors))
+    def prepare(self, atoms: np.ndarray) -> np.ndarray:
+        """DᵀD."""
+        return reduced.gram(atoms, atoms)
+
+    def fit(self, data: BlockMap, atoms: np.ndarray, prepared: Any, keep_factors: bool) -> BlockMap:
+        return BlockMap(fit_block, (data,), (atoms, prepared, self.mu, keep_factors))
 
     def codes(self, fit: BlockMap) -> BlockMap:
         return BlockMap(codes_block, (fit,))
+
+    def without_factors(self, fit: BlockMap) -> BlockMap:
+        return BlockMap(without_factors_block, (fit,))
 
     def hessian_product(
         self, engine: Engine, data: BlockMap, fit: BlockMap, atoms: np.ndarray, direction: np.ndarray
@@ -89,7 +114,7 @@ class RidgeCodes:
         self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
     ) -> tuple[BlockMap | None, GeodesicSums]:
         assert start.fit is not None  # a search begins where there is a gradient
-        products = BlockMap(products_block, (data, start.fit), (start.atoms, start.gram, self.mu, U))
+        products = BlockMap(products_block, (data, start.fit), (start.atoms, start.prepared, self.mu, U))
         (sums,) = engine.total(products)
         k = len(start.atoms)
         return products, GeodesicSums(np.zeros((k, k)), 0) if sums is None else sums
@@ -170,6 +195,7 @@ class FixedCodes:
     """
 
     follows = False
+    has_closed_form = True
 
     def __init__(self, values: BlockMap, data: BlockMap, n_atoms: int, engine: Engine) -> None:
         self.values, self._data, self._n_atoms, self._engine = values, data, n_atoms, engine
@@ -181,11 +207,17 @@ class FixedCodes:
         (energy,) = self._engine.total(products)
         return np.zeros((self._n_atoms, self._n_atoms)) if energy is None else energy
 
-    def fit(self, data: BlockMap, atoms: np.ndarray, gram: np.ndarray | None, keep_factors: bool) -> BlockMap:
+    def prepare(self, atoms: np.ndarray) -> None:
+        """Nothing: codes that stay need no system."""
+
+    def fit(self, data: BlockMap, atoms: np.ndarray, prepared: Any, keep_factors: bool) -> BlockMap:
         return BlockMap(fixed_block, (data, self.values), (atoms,))
 
     def codes(self, fit: BlockMap) -> BlockMap:
         return self.values
+
+    def without_factors(self, fit: BlockMap) -> BlockMap:
+        return fit
 
     def hessian_product(
         self, engine: Engine, data: BlockMap, fit: BlockMap, atoms: np.ndarray, direction: np.ndarray

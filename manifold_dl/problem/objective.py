@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from manifold_dl.engines import BlockMap, Engine
-from manifold_dl.kernels import reduced
 from manifold_dl.kernels.memory import aligned_copy
 from manifold_dl.problem.counts import new_counts
 from manifold_dl.problem.evaluation import Evaluation, EvaluationCache, EvaluationPolicy
 from manifold_dl.problem.geodesic import GeodesicRestriction
-from manifold_dl.problem.inner import InnerProblem, Sums, without_factors_block
+from manifold_dl.problem.great_circles import EvaluatedRestriction
+from manifold_dl.problem.inner import InnerProblem, Sums
 
 
 class Objective:
@@ -84,8 +84,12 @@ class Objective:
 
     def codes(self, point: np.ndarray) -> np.ndarray:
         """The optimal codes at the support's entries, in its order."""
-        states = self.engine.states(self.evaluate(point).codes)
+        states = self.code_blocks(point)
         return np.concatenate(states) if states else np.zeros(0, self.dtype)
+
+    def code_blocks(self, point: np.ndarray) -> list[Any]:
+        """The optimal codes, block by block, as the inner problem holds them."""
+        return self.engine.states(self.evaluate(point).codes)
 
     def energies(self, point: np.ndarray) -> np.ndarray:
         """‖X_i‖² of every atom: half the diagonal blocks of the Gauss-Newton Hessian."""
@@ -98,7 +102,7 @@ class Objective:
         blocks = self.engine.states(self.data)
         return np.concatenate([block.signals[np.diff(block.indptr) > 0] for block in blocks])
 
-    def along(self, point: np.ndarray, direction: np.ndarray) -> GeodesicRestriction:
+    def along(self, point: np.ndarray, direction: np.ndarray) -> GeodesicRestriction | EvaluatedRestriction:
         """φ(t) = f along the great circles that leave `point` in `direction`, with φ′.
 
         The direction is read when φ is first evaluated.
@@ -106,12 +110,22 @@ class Objective:
         at = self.evaluate(point, with_gradient=True)
         if at.has_factors and self.counts.hessian == 0:  # a search needs none, and they are large
             at = self._without_factors(at)
-        return GeodesicRestriction(self, at, np.ascontiguousarray(self.as_point(direction).T))
+        rows = np.ascontiguousarray(self.as_point(direction).T)
+        if not self.inner.has_closed_form:
+            return EvaluatedRestriction(self, at.atoms, rows)
+        return GeodesicRestriction(self, at, rows)  # type: ignore[arg-type]  # the inner problem says so
 
     def evaluate(
-        self, point: np.ndarray, with_gradient: bool = False, with_factors: bool = False
+        self,
+        point: np.ndarray,
+        with_gradient: bool = False,
+        with_factors: bool = False,
+        is_probe: bool = False,
     ) -> Evaluation:
-        """One pass over the signals: codes, value and gradient; from the cache if it is one of the last."""
+        """One pass over the signals: codes, value and gradient; from the cache if it is one of the last.
+
+        It counts as a value, or with `is_probe` as a probe of a line search.
+        """
         if type(point) is not np.ndarray or point.shape != self.shape or point.dtype != self.dtype:
             point = self.as_point(point)
         key = self.key(point)
@@ -126,6 +140,10 @@ class Objective:
         only_searches = self.counts.probe > 0 and self.counts.hessian == 0
         kept_by_policy = self.policy.keep_factors and not only_searches
         keep_factors = self.inner.follows and (with_factors or kept_by_policy)
+        if is_probe:
+            self.counts.probe += 1
+        else:
+            self.counts.value += 1
         return self.cache.add(self._pass_over_signals(key, aligned_copy(point.T), keep_factors))
 
     def key(self, point: np.ndarray) -> bytes:
@@ -133,24 +151,23 @@ class Objective:
         return point.tobytes("F")
 
     def _pass_over_signals(self, key: bytes, atoms: np.ndarray, keep_factors: bool) -> Evaluation:
-        gram = reduced.gram(atoms, atoms) if self.inner.follows else None
-        fit = self.inner.fit(self.data, atoms, gram, keep_factors)
+        prepared = self.inner.prepare(atoms)
+        fit = self.inner.fit(self.data, atoms, prepared, keep_factors)
         (sums,) = self.engine.total(fit)
         if sums is None:  # there are no signals
             sums = Sums(0.0, np.zeros_like(atoms), np.zeros(len(atoms)), 0)
-        self.counts.value += 1
         self.counts.factorisation += int(self.inner.follows)
         self.counts.rank_deficient += sums.n_rank_deficient
         codes = self.inner.codes(fit)
         return Evaluation(
-            key, atoms, sums.value, codes, sums.gradient, sums.energies, gram, fit, keep_factors
+            key, atoms, sums.value, codes, sums.gradient, sums.energies, prepared, fit, keep_factors
         )
 
     def _without_factors(self, evaluation: Evaluation) -> Evaluation:
         """The evaluation without its factorisations, in the cache too."""
         assert evaluation.fit is not None
-        fit = BlockMap(without_factors_block, (evaluation.fit,))
-        self.engine.total(fit)
+        fit = self.inner.without_factors(evaluation.fit)
+        self.engine.states(fit)
         self.cache.release_before(evaluation.key)
         codes = self.inner.codes(fit)
         return self.cache.add(evaluation._replace(fit=fit, codes=codes, has_factors=False))

@@ -16,12 +16,12 @@ from manifold_dl.engines.sources import as_signals
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.units import as_units
 from manifold_dl.manifolds import Spheres, feasible_set
-from manifold_dl.problem.dictionary_problem import DictionaryProblem, WholeUpdate
 from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.inner import FixedCodes, InnerProblem, RidgeCodes
 from manifold_dl.problem.objective import Objective
 from manifold_dl.problem.signals import AtomSubset, SupportedSignals
 from manifold_dl.problem.support import Support, as_support, require_determined
+from manifold_dl.problem.support_problem import SupportProblem, WholeUpdate
 
 
 def update_problem(
@@ -37,7 +37,7 @@ def update_problem(
     precondition: bool = True,
     threads: int | None = None,
     engine: Engine | None = None,
-) -> DictionaryProblem:
+) -> SupportProblem:
     """The update of a set I of atoms, and of the codes on them, as a Pymanopt problem.
 
     Minimises f_I(D_I) + Σ R(D) over the m×|I| dictionaries of `manifold`, where
@@ -73,7 +73,7 @@ def update_problem(
 
     Returns
     -------
-    DictionaryProblem
+    SupportProblem
 
     Examples
     --------
@@ -110,7 +110,7 @@ def update_problem(
         everything = supported.subset(np.arange(omega.n_atoms), None, None)
         omega = omega._replace(values=make_objective(everything, RidgeCodes(mu)).codes(dictionary))
     subset = supported.subset(I, dictionary, omega.values, with_rest=True)
-    return DictionaryProblem(
+    return SupportProblem(
         make_objective(subset, inner_problem(subset, codes, mu)),
         subset,
         WholeUpdate(omega, dictionary, scale, exponent),

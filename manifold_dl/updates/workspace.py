@@ -21,11 +21,11 @@ from manifold_dl.kernels.reduced.minimum_norm import take
 from manifold_dl.manifolds import feasible_set
 from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.problem.counts import new_counts
-from manifold_dl.problem.dictionary_problem import DictionaryProblem, WholeUpdate
 from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.regularization import require_finite_penalties
 from manifold_dl.problem.signals import AtomSubset, SupportedSignals, blocks_of, values_of
 from manifold_dl.problem.support import as_support, require_determined
+from manifold_dl.problem.support_problem import SupportProblem, WholeUpdate
 from manifold_dl.problem.update_problem import inner_problem, make_objective
 
 
@@ -117,7 +117,7 @@ class UpdateWorkspace:
 
     def problem(
         self, atoms: np.ndarray, mu: float, settings: UpdateSettings, searches: bool = False
-    ) -> DictionaryProblem | None:
+    ) -> SupportProblem | None:
         """The update of I as a Pymanopt problem, with I on its manifold; None if no signal uses I.
 
         `searches` says that the optimizer moves along lines: it needs no factors, and its searches are
@@ -130,7 +130,7 @@ class UpdateWorkspace:
         if subset.n_entries == 0:
             return None
         policy = EvaluationPolicy(trust_line_search=searches, keep_factors=not searches)
-        return DictionaryProblem(
+        return SupportProblem(
             make_objective(subset, inner_problem(subset, settings.codes, mu), policy),
             subset,
             WholeUpdate(self.support, self.dictionary, self.scale, self.exponent),
@@ -140,7 +140,7 @@ class UpdateWorkspace:
             relative=True,
         )
 
-    def start(self, atoms: np.ndarray, problem: DictionaryProblem, regularizers: Any) -> Start:
+    def start(self, atoms: np.ndarray, problem: SupportProblem, regularizers: Any) -> Start:
         """Where the atoms I are, and the cost there: every optimizer begins with it, and then it is known."""
         point = self.dictionary[:, atoms]
         cost = problem.cost(point)
@@ -148,7 +148,7 @@ class UpdateWorkspace:
             require_finite_penalties(regularizers, self.dictionary)
         return Start(point, cost)
 
-    def accept(self, problem: DictionaryProblem, point: np.ndarray, start: Start) -> None:
+    def accept(self, problem: SupportProblem, point: np.ndarray, start: Start) -> None:
         """Put the atoms I and their codes in place; the atoms only if the cost does not rise."""
         # Within the rounding of the sums a rise means nothing, and the optimizer may be right.
         rounding = 4 * np.finfo(float).eps * abs(start.cost)

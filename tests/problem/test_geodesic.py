@@ -15,7 +15,7 @@ from manifold_dl.engines import Threads
 from manifold_dl.kernels import reduced
 from manifold_dl.line_search import GoldenSection, WolfeSearch, trace
 from manifold_dl.manifolds import Lines, NonNegative, Spheres, ZeroMean
-from manifold_dl.problem.dictionary_problem import DictionaryProblem
+from manifold_dl.problem import SupportProblem
 from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.inner import RidgeCodes
 from manifold_dl.problem.objective import Objective
@@ -48,9 +48,7 @@ class Data:
             return problem
         policy = EvaluationPolicy(trust_line_search=trusted, keep_factors=not trusted)
         objective = make_objective(problem.subset, problem.objective.inner, policy)
-        return DictionaryProblem(
-            objective, problem.subset, problem.whole, problem.feasible, relative=relative
-        )
+        return SupportProblem(objective, problem.subset, problem.whole, problem.feasible, relative=relative)
 
 
 class ByEvaluations:

@@ -14,6 +14,7 @@ from manifold_dl.kernels.reduced.structures import (
     Fit,
     Geodesic,
     GeodesicPoint,
+    InnerFit,
     Products,
     Refit,
     Solutions,
@@ -24,6 +25,7 @@ if NUMBA_INSTALLED:
     from manifold_dl.kernels.reduced.codes import evaluate_fixed, fit_codes, hessian_product
     from manifold_dl.kernels.reduced.geodesic import geodesic_point, init_geodesic, precompute_products
     from manifold_dl.kernels.reduced.ksvd import ksvd_sweep, large_codes
+    from manifold_dl.kernels.reduced.lasso import fit_lasso, prepare_lasso
     from manifold_dl.kernels.reduced.refit import refit_codes
     from manifold_dl.kernels.reduced.rows import (
         add_products,
@@ -53,12 +55,14 @@ else:
         subtract_other_atoms,
     )
     from manifold_dl.kernels.reduced.reference_ksvd import ksvd_sweep, large_codes
+    from manifold_dl.kernels.reduced.reference_lasso import fit_lasso, prepare_lasso
 
 __all__ = [
     "Block",
     "Fit",
     "Geodesic",
     "GeodesicPoint",
+    "InnerFit",
     "Products",
     "Refit",
     "Solutions",
@@ -69,6 +73,7 @@ __all__ = [
     "dot",
     "evaluate_fixed",
     "fit_codes",
+    "fit_lasso",
     "geodesic_point",
     "gram",
     "hessian_product",
@@ -79,6 +84,7 @@ __all__ = [
     "positions",
     "precompute_products",
     "precondition",
+    "prepare_lasso",
     "project_to_tangent",
     "refit_codes",
     "sphere_exp",

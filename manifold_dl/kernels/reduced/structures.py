@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from manifold_dl.kernels.coding.interface import StartingCodes
+
 
 class Block(NamedTuple):
     """Some signals with their supports: signal j uses the atoms indices[indptr[j]:indptr[j + 1]]."""
@@ -38,6 +40,16 @@ class Fit(NamedTuple):
     gradient: np.ndarray  # k×m: −2 r xᵀ, scattered to the atoms
     energies: np.ndarray  # k: ‖X_i‖² of every atom
     solutions: Solutions
+
+
+class InnerFit(NamedTuple):
+    """What one pass over a block computes where codes minimise ½‖y − Dx‖² + p(x) with some penalty p."""
+
+    value: float  # the sum of these minima, from the residual
+    gradient: np.ndarray  # k×m: −r xᵀ, scattered to the atoms
+    energies: np.ndarray  # k: ‖X_i‖² of every atom
+    codes: StartingCodes  # with increasing indices
+    status: int  # OK, or NOT_OPTIMAL where rounding keeps codes away from the minimum
 
 
 class Geodesic(NamedTuple):

@@ -1,0 +1,161 @@
+"""The objective with ℓ₁ codes, compiled: value, gradient and codes of one block of signals in one pass.
+
+    Σ_j min_x ½‖y_j − Dx‖² + α‖x‖₁ + (μ/2)‖x‖²,   gradient −Σ_j r_j x_jᵀ
+
+The functions of `reference_lasso.py`. Each signal is solved by the active-set method of `coding/lasso.py`,
+from the codes of the last dictionary, and its residual is used at once. With μ added to the diagonal of the
+Gram matrix, the same method solves the elastic net: its optimality conditions are |Dᵀr − μx| ≤ α.
+
+The last solution of a signal is computed with its atoms in increasing order. So the codes depend on the
+dictionary, the signal, the support and the signs alone, and not on the codes that the method began with.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from manifold_dl.kernels.backend import compiled_reordering, internal_reordering
+from manifold_dl.kernels.coding.common import ROUNDINGS, Code, argmax_abs, sort_by_index, subtract_fit
+from manifold_dl.kernels.coding.dictionary import ROWS, correlate, empty_products, prepare
+from manifold_dl.kernels.coding.factor import append_row, empty_factor, solve
+from manifold_dl.kernels.coding.interface import PreparedDictionary, StartingCodes, no_codes
+from manifold_dl.kernels.coding.lasso import SLACK, Active, Limits, Workspace, _add, _descend
+from manifold_dl.kernels.memory import aligned_zeros
+from manifold_dl.kernels.reduced.structures import InnerFit
+from manifold_dl.kernels.status import NOT_OPTIMAL, OK
+
+# Of the penalty: by how much a correlation may exceed it before its atom joins the support.
+TOLERANCE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
+
+
+class LassoArrays(NamedTuple):
+    """Where the compiled pass writes to."""
+
+    gradient: np.ndarray
+    energies: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray  # with room for the most atoms that a signal can have; the first indptr[n] count
+    values: np.ndarray
+
+
+def prepare_lasso(atoms: np.ndarray, mu: float) -> PreparedDictionary:
+    """See `reference_lasso.prepare_lasso`."""
+    dictionary = prepare(atoms)
+    if mu > 0:
+        diagonal = np.arange(len(atoms))
+        dictionary.gram[diagonal, diagonal] += atoms.dtype.type(mu)
+    return dictionary
+
+
+def fit_lasso(
+    signals: np.ndarray,
+    dictionary: PreparedDictionary,
+    alpha: float,
+    mu: float,
+    start: StartingCodes | None = None,
+) -> InnerFit:
+    """See `reference_lasso.fit_lasso`. In single precision, blocks with codes that are not optimal to its
+    rounding are solved again in double."""
+    fit, status = _fit(signals, dictionary, alpha, mu, start)
+    if status != OK and signals.dtype == np.float32:
+        in_double = prepare_lasso(dictionary.atoms.astype(np.float64), mu)
+        eps = np.float64(dictionary.eps) ** 2  # dependent atoms were rounded to single precision
+        fit, status = _fit(signals.astype(np.float64), in_double._replace(eps=eps), alpha, mu, None)
+        indptr, indices, values = fit.codes
+        codes = StartingCodes(indptr, indices, values.astype(np.float32))
+        fit = fit._replace(gradient=fit.gradient.astype(np.float32), codes=codes)
+    return fit._replace(status=status)
+
+
+def _fit(
+    signals: np.ndarray,
+    dictionary: PreparedDictionary,
+    alpha: float,
+    mu: float,
+    start: StartingCodes | None,
+) -> tuple[InnerFit, int]:
+    """The pass in the precision of `signals`, and OK or NOT_OPTIMAL."""
+    atoms, dtype, (n, _) = dictionary.atoms, signals.dtype, signals.shape
+    room = n * (len(atoms) if mu > 0 else min(atoms.shape))  # a ridge lets dependent atoms be active together
+    out = LassoArrays(
+        aligned_zeros(atoms.shape, dtype),
+        np.zeros(len(atoms)),
+        np.zeros(n + 1, np.int64),
+        np.empty(room, np.int32),
+        np.empty(room, dtype),
+    )
+    start = no_codes(signals) if start is None else start
+    penalties = dtype.type(alpha), dtype.type(mu), dtype.type(TOLERANCE[dtype])
+    value, status = _fit_lasso(signals, tuple(dictionary), penalties, tuple(start), tuple(out))
+    size = out.indptr[-1]
+    codes = StartingCodes(out.indptr, out.indices[:size].copy(), out.values[:size].copy())
+    return InnerFit(value, out.gradient, out.energies, codes, status), status
+
+
+@compiled_reordering
+def _fit_lasso(signals, dictionary_tuple, penalties, start_tuple, out_tuple):
+    dictionary, start = PreparedDictionary(*dictionary_tuple), StartingCodes(*start_tuple)
+    out, (alpha, mu, tol) = LassoArrays(*out_tuple), penalties
+    gram, eps, n = dictionary.gram, dictionary.eps, len(signals)
+    capacity = len(out.values) // max(n, 1)
+    products, factor = empty_products(dictionary), empty_factor(capacity, gram)
+    correlations, _, quarter, sixteenth = products
+    h, goal = np.empty(len(gram), gram.dtype), np.empty(capacity, gram.dtype)
+    work, signs = Workspace(factor, quarter, sixteenth, h, goal), np.empty(capacity, gram.dtype)
+    r = np.empty(signals.shape[1], gram.dtype)
+    value, status, at = 0.0, OK, np.int64(0)
+    for j in range(n):
+        if j % ROWS == 0:
+            correlate(signals[j : j + ROWS], dictionary, products)
+        a = correlations[j % ROWS]
+        active = Active(out.indices[at : at + capacity], out.values[at : at + capacity], signs)
+        k = np.int64(0)
+        for i in range(start.indptr[j], start.indptr[j + 1]):
+            k = _add(gram, factor, active, k, np.int64(start.indices[i]), start.values[i], eps)
+        largest = abs(a[argmax_abs(a, quarter, sixteenth)])
+        # A correlation that is only rounding violates nothing, however small the penalty.
+        allowed = max(alpha * (1 + tol), ROUNDINGS * eps * largest)
+        limits = Limits(alpha, allowed, alpha * tol + SLACK * eps * largest, eps)
+        k, found = _descend(gram, a, limits, active, k, work)
+        if found != OK:
+            status = NOT_OPTIMAL
+        _solve_in_order(gram, a, alpha, active, k, factor, eps)
+        subtract_fit(dictionary.atoms, signals[j], Code(active.support, active.x), k, r)
+        value += _add_signal(r, active, k, alpha, mu, out)
+        at += k
+        out.indptr[j + 1] = at
+    return value, status
+
+
+@internal_reordering
+def _solve_in_order(gram, a, penalty, active, k, factor, eps):
+    """The solution for the current signs, with the atoms in increasing order."""
+    support, x, signs = active
+    is_sorted = True
+    for l in range(1, k):
+        is_sorted &= support[l] > support[l - 1]
+    if not is_sorted:
+        sort_by_index(support, x, k)
+        for l in range(k):
+            signs[l] = np.sign(x[l])
+            append_row(gram, factor, support, l, np.int64(support[l]), eps)
+    for l in range(k):
+        x[l] = a[support[l]] - penalty * signs[l]
+    solve(factor.L, x, k)
+
+
+@internal_reordering
+def _add_signal(r, active, k, alpha, mu, out):
+    """Add what a signal with the residual r contributes to gradient and energies; its value."""
+    support, x, _ = active
+    total, absolute, square = 0.0, 0.0, 0.0
+    for p in range(len(r)):
+        total += np.float64(r[p]) * r[p]
+    for l in range(k):
+        i, xl = support[l], x[l]
+        absolute += abs(np.float64(xl))
+        square += np.float64(xl) * xl
+        out.energies[i] += np.float64(xl) * xl
+        for p in range(len(r)):
+            out.gradient[i, p] -= xl * r[p]
+    return 0.5 * total + alpha * absolute + 0.5 * mu * square
