@@ -29,6 +29,7 @@ from .coders import (
     GradientPursuit,
     Lasso,
     MatchingPursuit,
+    RmsLasso,
     SubspacePursuit,
 )
 from .components.errors import ComponentError
@@ -71,6 +72,7 @@ __all__ = [
     "Reason",
     "ReplaceAtoms",
     "Result",
+    "RmsLasso",
     "SimCO",
     "Step",
     "SubspacePursuit",

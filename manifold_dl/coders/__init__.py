@@ -12,6 +12,7 @@ from manifold_dl.coders.iterative import IHT, GradientPursuit, MatchingPursuit, 
 from manifold_dl.coders.oracle import FixedSupport
 from manifold_dl.coders.protocol import FullSparseCoder, SparseCoder
 from manifold_dl.coders.reweighted import FOCUSS
+from manifold_dl.coders.rms import RmsLasso
 from manifold_dl.components.registry import register
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "GradientPursuit",
     "Lasso",
     "MatchingPursuit",
+    "RmsLasso",
     "SparseCoder",
     "SubspacePursuit",
 ]
@@ -42,5 +44,6 @@ register(
     GradientPursuit,
     Lasso,
     MatchingPursuit,
+    RmsLasso,
     SubspacePursuit,
 )

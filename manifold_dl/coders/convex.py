@@ -1,5 +1,6 @@
 """Codes that minimise the ℓ₁ norm: the lasso and its limit, basis pursuit."""
 
+import math
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -12,6 +13,7 @@ from manifold_dl.coders.checks import as_problem, require_fraction, require_spar
 from manifold_dl.engines.units import divide
 from manifold_dl.kernels import coding as kernels
 from manifold_dl.kernels.coding import LassoSettings
+from manifold_dl.problem.solvers import LassoSolver, SignalUnit
 from manifold_dl.problem.support import Support, as_support
 
 
@@ -82,6 +84,42 @@ class Lasso:
     def scale_equivariant(self) -> bool:
         """Whether signals times c get codes times c."""
         return self.relative
+
+    def penalty(self, codes: scipy.sparse.csc_array) -> float:
+        """The value of the penalty, alpha·Σ|x|.
+
+        Parameters
+        ----------
+        codes : d×n sparse array
+            X.
+
+        Returns
+        -------
+        float
+        """
+        return float(self.alpha) * float(np.abs(codes.data).sum(dtype=float))
+
+    def inner_solver(self, mu: float, unit: SignalUnit) -> LassoSolver:
+        """The lasso as codes that follow a dictionary: ``SimCO(codes=Lasso(alpha=0.1))``.
+
+        Parameters
+        ----------
+        mu : float
+            With μ > 0 it is the elastic net.
+        unit : SignalUnit
+            The units of the signals.
+
+        Returns
+        -------
+        LassoSolver
+        """
+        if self.relative or self.sparsity is not None:
+            option = "relative=True" if self.relative else f"sparsity={self.sparsity}"
+            raise ValueError(
+                f"{option}: such codes are not the minimum of one function of the dictionary, and have no "
+                "gradient. Let codes follow by Lasso(alpha=...), or in any units by RmsLasso(alpha=...)."
+            )
+        return LassoSolver(math.ldexp(self.alpha, -unit.exponent), mu)
 
     def encode(
         self, signals: np.ndarray, dictionary: np.ndarray, *, codes: Any = None, threads: int | None = None

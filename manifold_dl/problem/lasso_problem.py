@@ -24,7 +24,7 @@ from manifold_dl.problem.penalized_problem import (
     make_penalized_problem,
     row_blocks,
 )
-from manifold_dl.problem.solvers import CoderSolver, InnerSolver, LassoSolver, PenalizedCoder
+from manifold_dl.problem.solvers import InnerSolver, LassoSolver, PenalizedCoder, SignalUnit, solver_of
 
 
 def lasso_problem(
@@ -105,7 +105,7 @@ def lasso_problem(
     return _make_problem(
         signals,
         n_atoms,
-        lambda exponent: LassoSolver(float(np.ldexp(alpha, -exponent)), mu),
+        lambda unit: LassoSolver(float(np.ldexp(alpha, -unit.exponent)), mu),
         manifold=manifold,
         moving=ChosenAtoms(atoms, dictionary),
         options={"regularizers": regularizers, "precondition": precondition},
@@ -177,22 +177,12 @@ def penalized_problem(
     return _make_problem(
         signals,
         n_atoms,
-        lambda exponent: coder_solver(coder, exponent),
+        lambda unit: solver_of(coder, 0.0, unit),
         manifold=manifold,
         moving=ChosenAtoms(atoms, dictionary),
         options={"regularizers": regularizers, "precondition": precondition},
         engine=as_engine(threads, engine),
     )
-
-
-def coder_solver(coder: PenalizedCoder, exponent: int) -> CoderSolver:
-    """The solver of a coder, for signals in ordinary units."""
-    if exponent:
-        raise ValueError(
-            f"the signals are of about 2^{exponent}, where squares are no ordinary numbers: divide them by "
-            f"2.0**{exponent}, and choose the penalty for the result."
-        )
-    return CoderSolver(coder)
 
 
 class ChosenAtoms(NamedTuple):
@@ -205,7 +195,7 @@ class ChosenAtoms(NamedTuple):
 def _make_problem(
     signals: Any,
     n_atoms: int,
-    make_solver: Callable[[int], InnerSolver],
+    make_solver: Callable[[SignalUnit], InnerSolver],
     *,
     manifold: Callable[[int, int], Any],
     moving: ChosenAtoms,
@@ -233,7 +223,7 @@ def _make_problem(
     return make_penalized_problem(
         engine.open(row_blocks(rows)),
         open_starts(engine, n),
-        make_solver(exponent),
+        make_solver(SignalUnit(float(np.sqrt(scale / n)), exponent)),
         whole,
         I,
         feasible_set(manifold, m, len(I)),

@@ -3,11 +3,12 @@
 By the envelope theorem the value of that minimum has the gradient −r xᵀ in D wherever the minimiser is
 unique, whatever p is. So an `InnerSolver` has to return codes and the value, and everything else (gradient,
 geodesics, optimizers, engines) is shared. `LassoSolver` is the compiled one; `CoderSolver` makes one of any
-coder that states its penalty. `penalized.py` runs a solver on blocks of signals.
+coder that states its penalty. `penalized.py` runs a solver on blocks of signals. `solver_of` is where a coder
+that a user chose becomes a solver.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse
@@ -63,6 +64,20 @@ class PenalizedCoder(Protocol):
         """Σ_j p(x_j) over the columns of `codes`, a csc_array."""
 
 
+class SignalUnit(NamedTuple):
+    """In which units a solver sees the signals."""
+
+    rms: float  # their root mean square norm, in units of 2^exponent
+    exponent: int  # they were divided by 2^exponent; 0 for ordinary signals
+
+
+class FollowingCoder(Protocol):
+    """A coder that makes its own `InnerSolver`: faster than `encode` and `penalty`, and with a ridge."""
+
+    def inner_solver(self, mu: float, unit: SignalUnit) -> InnerSolver:
+        """The solver for p(x) + (μ/2)‖x‖² and signals in these units."""
+
+
 @dataclass(frozen=True)
 class LassoSolver:
     """p(x) = α‖x‖₁ + (μ/2)‖x‖²: the lasso, and with μ > 0 the elastic net, whose minimiser is unique."""
@@ -109,3 +124,26 @@ class CoderSolver:
         indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
         codes = StartingCodes(indptr, indices, X.data.astype(signals.dtype, copy=False))
         return InnerFit(value, np.asarray(-(X @ R), order="C"), energies, codes, OK)
+
+
+def can_follow(coder: Any) -> bool:
+    """Whether codes can follow a dictionary by this coder: a `FollowingCoder` or a `PenalizedCoder`."""
+    if isinstance(coder, type):
+        return False
+    return hasattr(coder, "inner_solver") or (hasattr(coder, "encode") and hasattr(coder, "penalty"))
+
+
+def solver_of(coder: FollowingCoder | PenalizedCoder, mu: float, unit: SignalUnit) -> InnerSolver:
+    """The solver of a coder: its own, or one that calls `encode` and `penalty`."""
+    if hasattr(coder, "inner_solver"):
+        return coder.inner_solver(mu, unit)
+    if mu > 0:
+        raise ValueError(
+            f"mu={mu}: {coder!r} solves for its own penalty; put the ridge into that, or use mu=0."
+        )
+    if unit.exponent:
+        raise ValueError(
+            f"the signals are of about 2^{unit.exponent}, where squares are no ordinary numbers: divide them "
+            f"by 2.0**{unit.exponent}, and choose the penalty for the result."
+        )
+    return CoderSolver(coder)

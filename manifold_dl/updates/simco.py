@@ -8,7 +8,7 @@ I, an optimizer runs it, `workspace.py` accepts the result.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -21,9 +21,11 @@ from manifold_dl.manifolds.factories import require_factory
 from manifold_dl.optimizers import OptimizerRun
 from manifold_dl.optimizers.by_name import optimizer as optimizer_by_name
 from manifold_dl.optimizers.shortcuts import default_optimizer
+from manifold_dl.problem.solvers import can_follow
 from manifold_dl.regularizers.by_name import regularizers as regularizers_by_name
 from manifold_dl.regularizers.functions import as_regularizers
 from manifold_dl.schedules import AllAtoms, sweep
+from manifold_dl.updates.penalized_workspace import PenalizedWorkspace
 from manifold_dl.updates.ridge import Ridge, RidgeSchedule, TwoStep, bound, check_ridge, ridge_at
 from manifold_dl.updates.workspace import UpdateWorkspace
 
@@ -48,8 +50,11 @@ class SimCO:
         The sets I of one sweep.
     regularizers : sequence of Regularizer
         Smooth penalties on the whole dictionary; functions of it will do.
-    codes : "follow" or "fixed"
-        Whether the codes follow the dictionary (SimCO) or stay (MOD on the manifold).
+    codes : "follow", "fixed" or a coder
+        Whether the codes follow the dictionary on their supports (SimCO) or stay (MOD on the manifold). With
+        a coder that minimises ½‖y − Dx‖² + p(x), such as `Lasso` or `RmsLasso`, they follow by that penalty,
+        and their supports change on the way: the objective is that of `lasso_problem`, in which μ is the
+        ridge of an elastic net (0 by default). In a learning loop such an update needs no other coder.
     precondition : bool
         Give the optimizer the energy preconditioner.
     threads : int, optional
@@ -110,13 +115,12 @@ class SimCO:
     mu: Ridge | RidgeSchedule = TwoStep()  # noqa: RUF009 - frozen, so one for all is as good as one each
     schedule: Any = field(default_factory=AllAtoms)
     regularizers: Sequence[Any] = ()
-    codes: Literal["follow", "fixed"] = "follow"
+    codes: Any = "follow"
     precondition: bool = True
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        if self.codes not in ("follow", "fixed"):
-            raise ValueError(f"codes={self.codes!r}: codes either 'follow' the dictionary or stay 'fixed'.")
+        self._check_codes()
         object.__setattr__(self, "optimizer", optimizer_by_name(self.optimizer))
         for name, kind in [("manifold", "manifolds"), ("schedule", "schedules")]:
             object.__setattr__(self, name, by_name.component(kind, getattr(self, name), name))
@@ -131,6 +135,18 @@ class SimCO:
         if isinstance(self.mu, np.ndarray):  # as a list it compares like every other field
             object.__setattr__(self, "mu", self.mu.tolist())
         check_ridge(self.mu)
+
+    def _check_codes(self) -> None:
+        if isinstance(self.codes, str) and self.codes in ("follow", "fixed"):
+            return
+        if isinstance(self.codes, str) or not can_follow(self.codes):
+            raise ValueError(
+                f"codes={self.codes!r}: codes 'follow' the dictionary on their supports, stay 'fixed', or "
+                "follow by a coder that minimises a penalised error, such as Lasso(alpha=0.1). Other coders "
+                "are for the learning loop: learn_dictionary(..., coder=...)."
+            )
+        if self.mu == TwoStep():  # the default is for codes on a support
+            object.__setattr__(self, "mu", 0.0)
 
     def begin(self, max_iter: int | None = None, memory: dict[str, float | None] | None = None) -> "SimCORun":
         """The rule for one run of `max_iter` iterations, None for a single update.
@@ -183,11 +199,8 @@ class SimCORun:
         self, signals: Any, dictionary: Any, codes: Any, *, iteration: int | None = None, rng: Any = None
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
         """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
-        rule = self.rule
-        workspace = UpdateWorkspace(signals, dictionary, codes, as_engine(rule.threads))
-        mu = rule.mu_at(iteration)
-        if rule.codes == "follow":
-            workspace.require_determined(mu)
+        rule, mu = self.rule, self.rule.mu_at(iteration)
+        workspace = self._workspace(signals, dictionary, codes, mu)
         m, d = workspace.dictionary.shape
         subsets = sweep(rule.schedule, d, rng, usage=workspace.usage)
         if all(feasible_set(rule.manifold, m, k).unit_atoms for k in {len(I) for I in subsets}):
@@ -196,7 +209,19 @@ class SimCORun:
             self.move(workspace, atoms, mu, rng)
         return workspace.dictionary, workspace.codes()
 
-    def move(self, workspace: UpdateWorkspace, atoms: np.ndarray, mu: float, rng: Any = None) -> None:
+    def _workspace(
+        self, signals: Any, dictionary: Any, codes: Any, mu: float
+    ) -> UpdateWorkspace | PenalizedWorkspace:
+        """The working copy of D and X, or of D alone where codes follow without a support."""
+        rule, engine = self.rule, as_engine(self.rule.threads)
+        if not isinstance(rule.codes, str):
+            return PenalizedWorkspace(signals, dictionary, codes, rule.codes, engine)
+        workspace = UpdateWorkspace(signals, dictionary, codes, engine)
+        if rule.codes == "follow":
+            workspace.require_determined(mu)
+        return workspace
+
+    def move(self, workspace: Any, atoms: np.ndarray, mu: float, rng: Any = None) -> None:
         """Move the atoms I of the workspace, and their codes, if any signal uses them."""
         try:
             problem = workspace.problem(atoms, mu, self.rule, searches=self.optimizer.searches)

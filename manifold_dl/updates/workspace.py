@@ -21,6 +21,7 @@ from manifold_dl.kernels.reduced.minimum_norm import take
 from manifold_dl.manifolds import feasible_set
 from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.problem.counts import new_counts
+from manifold_dl.problem.dictionary_problem import DictionaryProblem
 from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.regularization import require_finite_penalties
 from manifold_dl.problem.signals import AtomSubset, SupportedSignals, blocks_of, values_of
@@ -48,6 +49,27 @@ class Start:
 
     point: np.ndarray
     cost: float
+
+
+def start_of(
+    problem: DictionaryProblem, dictionary: np.ndarray, atoms: np.ndarray, regularizers: Any
+) -> Start:
+    """Where the atoms I are, and the cost there: every optimizer begins with it, and then it is known."""
+    point = dictionary[:, atoms]
+    cost = problem.cost(point)
+    if not np.isfinite(cost):
+        require_finite_penalties(regularizers, dictionary)
+    return Start(point, cost)
+
+
+def accepted_point(problem: DictionaryProblem, point: np.ndarray, start: Start) -> np.ndarray:
+    """The point that an optimizer returned, or the start if the cost there is higher; it is counted."""
+    # Within the rounding of the sums a rise means nothing, and the optimizer may be right.
+    rounding = 4 * np.finfo(float).eps * abs(start.cost)
+    after = problem.cost(point) if np.isfinite(point).all() else np.nan
+    is_taken = after <= start.cost + rounding
+    new_counts(sets=1, improved=int(after < start.cost), refused=int(not is_taken))
+    return point if is_taken else start.point
 
 
 class UpdateWorkspace:
@@ -141,22 +163,12 @@ class UpdateWorkspace:
         )
 
     def start(self, atoms: np.ndarray, problem: SupportProblem, regularizers: Any) -> Start:
-        """Where the atoms I are, and the cost there: every optimizer begins with it, and then it is known."""
-        point = self.dictionary[:, atoms]
-        cost = problem.cost(point)
-        if not np.isfinite(cost):
-            require_finite_penalties(regularizers, self.dictionary)
-        return Start(point, cost)
+        """Where the atoms I are, and the cost there."""
+        return start_of(problem, self.dictionary, atoms, regularizers)
 
     def accept(self, problem: SupportProblem, point: np.ndarray, start: Start) -> None:
         """Put the atoms I and their codes in place; the atoms only if the cost does not rise."""
-        # Within the rounding of the sums a rise means nothing, and the optimizer may be right.
-        rounding = 4 * np.finfo(float).eps * abs(start.cost)
-        after = problem.cost(point) if np.isfinite(point).all() else np.nan
-        is_taken = after <= start.cost + rounding
-        new_counts(sets=1, improved=int(after < start.cost), refused=int(not is_taken))
-        if not is_taken:
-            point = start.point
+        point = accepted_point(problem, point, start)
         subset = problem.subset
         codes = problem.objective.codes(point)
         if isinstance(subset.entries, slice):  # of all atoms: no copy of the old ones is needed

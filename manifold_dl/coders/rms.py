@@ -1,0 +1,101 @@
+"""The lasso with one penalty for all signals, stated as a fraction of their size."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from manifold_dl.coders.checks import as_problem, require_sparsity
+from manifold_dl.coders.convex import Lasso
+from manifold_dl.engines.sources import as_signals
+from manifold_dl.problem.solvers import LassoSolver, SignalUnit
+
+
+@dataclass(frozen=True)
+class RmsLasso:
+    """`Lasso` with a penalty of `alpha` times the root mean square norm of the signals.
+
+    Signals in other units, all multiplied by c, get codes multiplied by c, and yet the penalty is the same
+    number for every signal: weak signals get fewer atoms. (`Lasso(relative=True)` has another penalty for
+    every signal and every dictionary, so that codes cannot follow a dictionary by it.)
+
+    Parameters
+    ----------
+    alpha : float
+        The penalty as a fraction of the root mean square norm of the signals that are coded together.
+    sparsity : int, optional
+        Keep only so many coefficients of each code, the largest, and solve for them again by least squares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> D, Y = np.eye(2), np.array([[3.0, 0.3], [0.0, 0.4]])
+    >>> codes = RmsLasso(alpha=0.1).encode(Y, D)
+    >>> penalty = 0.1 * np.sqrt((9 + 0.25) / 2)
+    >>> bool(np.allclose(codes.toarray(), np.maximum(Y - penalty, 0)))
+    True
+    """
+
+    alpha: float
+    sparsity: int | None = None
+
+    scale_equivariant = True
+
+    def __post_init__(self) -> None:
+        Lasso(self.alpha, self.sparsity)  # checks both
+        if self.sparsity is not None:
+            require_sparsity(self.sparsity)
+
+    @property
+    def optimal_on_support(self) -> bool:
+        """Whether the codes are solved again by least squares on their support."""
+        return self.sparsity is not None
+
+    def inner_solver(self, mu: float, unit: SignalUnit) -> LassoSolver:
+        """The lasso as codes that follow a dictionary: ``SimCO(codes=RmsLasso(alpha=0.1))``.
+
+        Parameters
+        ----------
+        mu : float
+            With μ > 0 it is the elastic net.
+        unit : SignalUnit
+            The size of the signals.
+
+        Returns
+        -------
+        LassoSolver
+        """
+        if self.sparsity is not None:
+            Lasso(self.alpha, self.sparsity).inner_solver(mu, unit)  # says why not
+        return LassoSolver(self._penalty(unit.rms), mu)
+
+    def encode(
+        self, signals: np.ndarray, dictionary: np.ndarray, *, codes: Any = None, threads: int | None = None
+    ) -> scipy.sparse.csc_array:
+        """Codes of the columns of `signals` over the columns of `dictionary`.
+
+        Parameters
+        ----------
+        signals : m×n array
+            A signal in every column.
+        dictionary : m×d array
+            An atom in every column, of any norm.
+        codes : d×n sparse or dense array, optional
+            Where to start from: the last codes of the same signals.
+        threads : int, optional
+            All processors by default. The codes do not depend on it.
+
+        Returns
+        -------
+        csc_array
+            d×n, of the dtype of the signals.
+        """
+        Y, D = as_problem(signals, dictionary)
+        rows, energy, exponent = as_signals(Y)
+        penalty = np.ldexp(self._penalty(float(np.sqrt(energy / len(rows)))), exponent)
+        return Lasso(float(penalty), self.sparsity).encode(Y, D, codes=codes, threads=threads)
+
+    def _penalty(self, rms: float) -> float:
+        """The penalty for signals of this size; any will do for signals of zeros."""
+        return self.alpha * rms if rms > 0 else self.alpha
