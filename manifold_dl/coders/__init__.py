@@ -6,6 +6,7 @@ coder too.
 """
 
 from manifold_dl.coders.annealed import AnnealedLasso
+from manifold_dl.coders.best import BestOf
 from manifold_dl.coders.convex import BasisPursuit, Lasso
 from manifold_dl.coders.greedy import OMP, ForwardSelection
 from manifold_dl.coders.iterative import IHT, GradientPursuit, MatchingPursuit, SubspacePursuit
@@ -21,6 +22,7 @@ __all__ = [
     "OMP",
     "AnnealedLasso",
     "BasisPursuit",
+    "BestOf",
     "FixedSupport",
     "ForwardSelection",
     "FullSparseCoder",
@@ -39,6 +41,7 @@ register(
     OMP,
     AnnealedLasso,
     BasisPursuit,
+    BestOf,
     FixedSupport,
     ForwardSelection,
     GradientPursuit,
