@@ -5,7 +5,6 @@ here are frozen dataclasses, one file per family. `diagnostics.check_coder` test
 coder too.
 """
 
-from manifold_dl.coders.annealed import AnnealedLasso
 from manifold_dl.coders.best import BestOf
 from manifold_dl.coders.convex import BasisPursuit, Lasso
 from manifold_dl.coders.greedy import OMP, ForwardSelection
@@ -20,7 +19,6 @@ __all__ = [
     "FOCUSS",
     "IHT",
     "OMP",
-    "AnnealedLasso",
     "BasisPursuit",
     "BestOf",
     "FixedSupport",
@@ -39,7 +37,6 @@ register(
     FOCUSS,
     IHT,
     OMP,
-    AnnealedLasso,
     BasisPursuit,
     BestOf,
     FixedSupport,

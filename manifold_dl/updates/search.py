@@ -73,8 +73,8 @@ class AtomSearch:
     alphas: Sequence[float] = (0.15, 0.1, 0.05, 0.025)
     again: Sequence[float] = (0.05, 0.025)
     fraction: float = 0.25
-    trials: int = 20
-    patience: int = 5
+    trials: int = 30
+    patience: int = 7
     steps: int = 15
     refinement: SimCO = SimCO(mu=0.0)  # noqa: RUF009 - frozen
 

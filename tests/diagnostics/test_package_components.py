@@ -30,7 +30,8 @@ REFERENCE = manifolds.Spheres(16, 12).random_point(3)
 
 COMPONENTS = {
     "coders": {
-        "AnnealedLasso": mdl.AnnealedLasso(sparsity=3, alpha=lambda iteration: 0.1),
+        "BestOf": mdl.BestOf([mdl.RmsLasso(0.1, sparsity=3), mdl.OMP(3)]),
+        "RmsLasso": mdl.RmsLasso(0.1),
         "BasisPursuit": mdl.BasisPursuit(),
         "FOCUSS": mdl.FOCUSS(),
         "FixedSupport": mdl.FixedSupport(np.arange(40)[:, None] % 24),  # 40 signals and 24 atoms are coded

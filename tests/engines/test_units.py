@@ -36,7 +36,6 @@ from manifold_dl import (
     metrics,
     update_problem,
 )
-from manifold_dl.coders import AnnealedLasso
 from manifold_dl.engines.sources import as_signals
 from manifold_dl.learning.initialization import initial_dictionary
 from manifold_dl.regularizers import Coherence
@@ -78,7 +77,8 @@ CODERS = {
     "BasisPursuit": BasisPursuit(),
     "Lasso": Lasso(alpha=0.2, relative=True),
     "Lasso, sparsity": Lasso(alpha=0.2, relative=True, sparsity=S),
-    "AnnealedLasso": AnnealedLasso(S, lambda t: 0.2),
+    "RmsLasso": RmsLasso(0.1),
+    "BestOf": BestOf([RmsLasso(0.1, S), OMP(S)]),
     "FixedSupport": FixedSupport(CODES),
 }
 

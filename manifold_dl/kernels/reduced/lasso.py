@@ -110,6 +110,7 @@ def _fit_lasso(signals, dictionary_tuple, penalties, start_tuple, out_tuple):
     products, factor = empty_products(dictionary), empty_factor(capacity, gram)
     correlations, _, quarter, sixteenth = products
     h, goal = np.empty(len(gram), gram.dtype), np.empty(capacity, gram.dtype)
+    L, z = factor.L, factor.scratch
     work = Workspace(factor, quarter, sixteenth, h, goal)
     support, x, signs = np.empty(capacity, np.int32), np.empty_like(goal), np.empty_like(goal)
     active, r = Active(support, x, signs), np.empty(signals.shape[1], gram.dtype)
@@ -123,22 +124,7 @@ def _fit_lasso(signals, dictionary_tuple, penalties, start_tuple, out_tuple):
         allowed = max(alpha * (1 + tol), ROUNDINGS * eps * largest)
         limits = Limits(alpha, allowed, alpha * tol + SLACK * eps * largest, eps)
         k = _take(start.indptr[j], start.indptr[j + 1], start.indices, start.values, support, x, signs)
-        k = descend(
-            gram,
-            a,
-            alpha,
-            allowed,
-            support,
-            x,
-            signs,
-            k,
-            factor.L,
-            factor.scratch,
-            goal,
-            h,
-            quarter,
-            sixteenth,
-        )
+        k = descend(gram, a, alpha, allowed, support, x, signs, k, L, z, goal, h, quarter, sixteenth)
         if k < 0 or not _is_sorted(support, k):
             limits = Limits(alpha, allowed, alpha * tol + SLACK * eps * largest, eps)
             k, found = _solve_in_order(gram, a, limits, start, j, active, k, work)
@@ -164,10 +150,10 @@ def _take(begin, end, indices, values, support, x, signs):
 
 @internal
 def _is_sorted(support, k):
+    ascends = True
     for l in range(1, k):
-        if support[l] < support[l - 1]:
-            return False
-    return True
+        ascends &= support[l] > support[l - 1]
+    return ascends
 
 
 @internal_reordering
