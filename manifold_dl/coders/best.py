@@ -12,6 +12,7 @@ from manifold_dl.coders.checks import as_problem
 from manifold_dl.coders.protocol import SparseCoder, properties_of
 from manifold_dl.engines import BlockMap, Engine
 from manifold_dl.engines.threads import as_engine
+from manifold_dl.engines.units import divide
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
 from manifold_dl.problem.signals import blocks_of, values_of
@@ -110,7 +111,9 @@ def squared_errors(Y: np.ndarray, D: np.ndarray, codes: scipy.sparse.csc_array, 
 
 
 def squared_errors_block(block: Block, codes: np.ndarray, atoms: np.ndarray) -> tuple[None, np.ndarray]:
-    """‖y − Dx‖² of every signal of one block, in double precision."""
-    rest = np.array(block.signals, order="C")
-    reduced.add_products(rest, block.indptr, block.indices, -codes, atoms)
+    """‖y − Dx‖² of every signal of one block, each in units in which its squares are ordinary numbers."""
+    exponents = np.frexp(np.abs(block.signals).max(axis=1))[1]
+    rest = np.array(divide(block.signals, exponents[:, None]), order="C")
+    x = divide(codes, np.repeat(exponents, np.diff(block.indptr)))
+    reduced.add_products(rest, block.indptr, block.indices, -x, atoms)
     return None, np.einsum("nm,nm->n", rest, rest, dtype=float)

@@ -28,11 +28,13 @@ class DictionaryUpdate(Protocol):
         The ridge of an iteration, for the history and the test of convergence. A number in the attribute `mu`
         does as well.
 
-    and one attribute:
+    and so are two attributes:
 
     ``coder``
         The coder by which the codes of this rule follow the dictionary, if they do. A learning loop that is
-        given no coder takes this one.
+        given no coder takes this one. None by default.
+    ``keeps_supports``
+        Whether codes stay on the supports that they had. True by default.
     """
 
     def __call__(
@@ -77,6 +79,11 @@ class UpdateRun(Protocol):
 def coder_of(update: Any) -> Any:
     """The coder by which the codes of an update rule follow the dictionary; None if there is none."""
     return getattr(update, "coder", None)
+
+
+def keeps_supports(update: Any) -> bool:
+    """Whether an update rule leaves codes on the supports that they had."""
+    return bool(getattr(update, "keeps_supports", True))
 
 
 def begin(

@@ -78,6 +78,8 @@ class AtomSearch:
     steps: int = 15
     refinement: SimCO = SimCO(mu=0.0)  # noqa: RUF009 - frozen
 
+    keeps_supports = False
+
     def __post_init__(self) -> None:
         for name in ("alphas", "again"):
             penalties = tuple(as_alpha(alpha) for alpha in getattr(self, name))

@@ -44,6 +44,7 @@ COMPONENTS = {
         "SubspacePursuit": mdl.SubspacePursuit(sparsity=3),
     },
     "updates": {
+        "AtomSearch": mdl.AtomSearch(alphas=[0.05]),
         "KSVD": mdl.KSVD(),
         "MOD": mdl.MOD(),
         "SimCO": mdl.SimCO(),
@@ -51,6 +52,7 @@ COMPONENTS = {
         "SimCO, golden section": mdl.SimCO(SteepestDescent(line_searcher=mdl.GoldenSection())),
         "SimCO, blocks": mdl.SimCO(schedule=schedules.Blocks(4)),
         "SimCO, fixed codes": mdl.SimCO(codes="fixed"),
+        "SimCO, codes of a lasso": mdl.SimCO(codes=mdl.Lasso(0.05)),
         "SimCO, coherence": mdl.SimCO(mu=0.1, regularizers=[regularizers.Coherence(0.1)]),
     },
     "manifolds": {
