@@ -17,6 +17,9 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike
 
+# Weighted sums of squares, and the squares of their gradients, stay within the range of the type.
+LARGEST_WEIGHT = {np.dtype(np.float64): 2.0**100, np.dtype(np.float32): 2.0**20}
+
 
 def as_matrix(array: Any, name: str, finite: bool = True) -> np.ndarray:
     """A finite real matrix in single or double precision, copied only if it has to be converted.
@@ -81,14 +84,25 @@ def as_weights(weights: Any, m: int, n: int, dtype: DTypeLike) -> np.ndarray | N
         )
     with np.errstate(over="ignore"):  # refused below
         result = given.astype(dtype, copy=False)
-    if not (np.isfinite(result).all() and (result >= 0).all()):
+    smallest, largest = float(result.min()), float(result.max())  # NaN, if there is one
+    if not (smallest >= 0 and largest < np.inf):
         place = tuple(int(i) for i in np.argwhere(~(np.isfinite(result) & (result >= 0)))[0])
         raise ValueError(f"weights holds {given[place]} at {place}: a weight is finite and not negative.")
-    return None if (result == 1).all() else result
+    limit = LARGEST_WEIGHT[result.dtype]
+    if largest > 0 and not 1 / limit <= largest <= limit:
+        raise ValueError(
+            f"the largest weight is {largest:.1e}: divide all weights by it, so that sums of weighted "
+            "squares stay within the range of numbers."
+        )
+    return None if smallest == largest == 1 else result
 
 
-def as_observed(signals: Any, weights: Any, name: str = "signals") -> tuple[np.ndarray, np.ndarray | None]:
+def as_observed(
+    signals: Any, weights: Any, name: str = "signals", finite: bool = True
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Signals and their weights, checked. What has a weight of zero may be anything, and becomes zero.
+
+    If finite is False, the caller must call `require_finite`.
 
     Examples
     --------
@@ -97,15 +111,15 @@ def as_observed(signals: Any, weights: Any, name: str = "signals") -> tuple[np.n
     [[1.0, 0.0], [2.0, 3.0]]
     """
     if weights is None:
-        return as_matrix(signals, name), None
+        return as_matrix(signals, name, finite), None
     Y = as_matrix(signals, name, finite=False)
     W = as_weights(weights, m=Y.shape[0], n=Y.shape[1], dtype=Y.dtype)
-    if W is not None:
+    if W is not None and not W.all():
         missing = np.broadcast_to(W == 0, Y.shape)
-        if missing.any():
+        if np.any(Y, where=missing):  # NaN, too
             Y = Y.copy(order="K")
             np.copyto(Y, 0, where=missing)
-    return as_matrix(Y, name), W
+    return as_matrix(Y, name, finite), W
 
 
 def as_dictionary(dictionary: Any, n_rows: int | None = None, name: str = "dictionary") -> np.ndarray:

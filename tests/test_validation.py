@@ -252,7 +252,7 @@ def test_weights_of_one_are_no_weights():
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300, -0.0])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
 def test_what_has_no_weight_may_be_anything(value, order):
     Y = np.asarray(good()["signals"], order=order)
     given, per_entry, per_signal = Y.copy(order="K"), np.ones((M, N)), np.ones(N)
@@ -260,7 +260,7 @@ def test_what_has_no_weight_may_be_anything(value, order):
     found, _ = as_observed(given, per_entry)
     Y[1, 2] = 0.0
     assert found.tobytes() == Y.tobytes() and found.flags.f_contiguous == Y.flags.f_contiguous
-    assert not np.array_equal(given, found) or value == 0  # the caller's array keeps its entry
+    assert not np.array_equal(given, found)  # the caller's array keeps its entry
     per_signal[2] = 0
     assert not as_observed(given, per_signal)[0][:, 2].any()
     if not np.isfinite(value):
