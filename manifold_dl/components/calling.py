@@ -59,6 +59,33 @@ def call(part: Any, role: str, function: Callable, *arguments: Any, **options: A
     return function(*arguments, **known)
 
 
+def takes(function: Callable, name: str) -> bool:
+    """Whether a function can be called with a keyword of this name.
+
+    Parameters
+    ----------
+    function : callable
+        A component or a method of one.
+    name : str
+        The keyword.
+
+    Returns
+    -------
+    bool
+        True also where the signature is not known.
+
+    Examples
+    --------
+    >>> takes(lambda signals, rng=None: signals, "weights")
+    False
+    """
+    try:
+        parameters = _signature(function).parameters
+    except (TypeError, ValueError):
+        return True
+    return name in parameters or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+
+
 def _signature(function: Callable) -> inspect.Signature:
     """The signature. It takes twenty microseconds to find, so that of a method is cached."""
     if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):

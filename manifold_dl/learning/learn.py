@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_matrix, require_count
+from manifold_dl._validation import as_observed, require_count
 from manifold_dl.coders import SparseCoder
 from manifold_dl.components import by_name
 from manifold_dl.components.errors import naming
@@ -42,6 +42,7 @@ def learn_dictionary(
     replace: ReplacementPolicy | None = ReplaceAtoms(),  # noqa: B008 - frozen: one for all calls
     restarts: int = 1,
     resume: str | os.PathLike[str] | None = None,
+    weights: Any = None,
 ) -> Result:
     """Learn a dictionary: sparse coding and dictionary update in turn.
 
@@ -75,6 +76,10 @@ def learn_dictionary(
         Learn so many times from different starts and keep the result with the smallest error.
     resume : path, optional
         A file written by `Checkpoint`: go on from there, with the same arguments as before.
+    weights : array of length n, or m×n array, optional
+        Numbers ≥ 0. One per signal counts that signal so many times. One per entry multiplies the squared
+        error of that entry; 0 marks a missing entry, whose value (NaN, too) never matters. Coder, update and
+        replacement have to take weights: those of this package do, or refuse them and say why.
 
     Returns
     -------
@@ -99,7 +104,7 @@ def learn_dictionary(
     >>> bool(result.history.loss[-1] < 0.1 * result.history.loss[0])
     True
     """
-    Y = np.asfortranarray(as_matrix(signals, "signals"))  # once: kernels read every signal in one piece
+    Y, W = _as_columns(signals, weights)
     _require_numbers(n_atoms, max_iter, tol)
     callbacks = _as_list(callbacks)
     coder = by_name.component("coders", coder, "coder")
@@ -123,6 +128,8 @@ def learn_dictionary(
         replace=replace,
         restarts=restarts,
     )
+    if W is not None:
+        record["weights"] = "one per signal" if W.ndim == 1 else "one per entry"
     settings = Settings(
         coder=coder,
         update=update,
@@ -134,12 +141,23 @@ def learn_dictionary(
         replace=replace,
         record=record,
     )
-    return _best_of(partial(LearningRun, Y, n_atoms, settings, generator, resume), restarts, Y)
+    make_run = partial(LearningRun, Y, n_atoms, settings, generator, resume, W)
+    return _best_of(make_run, restarts, partial(_error_of, Y, W))
 
 
-def _best_of(make_run: Callable[[], LearningRun], restarts: int, signals: np.ndarray) -> Result:
+def _as_columns(signals: Any, weights: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Signals and weights, checked, and in Fortran order, once: kernels read every signal in one piece."""
+    Y, W = as_observed(signals, weights)
+    if W is not None and not W.any():
+        raise ValueError("all weights are zero: there is nothing to learn from.")
+    return np.asfortranarray(Y), None if W is None else np.asfortranarray(W)
+
+
+def _best_of(
+    make_run: Callable[[], LearningRun], restarts: int, error_of: Callable[[Result], float]
+) -> Result:
     """The result with the smallest error of so many runs."""
-    best, error_of = None, partial(_error_of, signals)
+    best = None
     for number in range(restarts):
         try:
             result = make_run().learn()
@@ -157,8 +175,9 @@ def _best_of(make_run: Callable[[], LearningRun], restarts: int, signals: np.nda
     return best
 
 
-def _error_of(signals: np.ndarray, result: Result) -> float:
-    return squared_error(signals, result.dictionary, result.codes, unit_exponent(signals))
+def _error_of(signals: np.ndarray, weights: np.ndarray | None, result: Result) -> float:
+    fit = signals, result.dictionary, result.codes
+    return squared_error(*fit, unit_exponent(signals), weights=weights)
 
 
 def _require_numbers(n_atoms: int, max_iter: int, tol: float) -> None:
