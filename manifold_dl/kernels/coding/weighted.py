@@ -1,8 +1,7 @@
 """Greedy pursuits with a weight for every entry, compiled: OMP and orthogonal least squares.
 
-With s = √w the problem of one signal is the unweighted one of s∘y over the atoms s∘d_i. Those are different
-atoms for every signal, so no Gram matrix serves two of them, and one of its own (d²m products) would cost a
-hundred times the pursuit. Two products per signal are enough to begin: Dᵀ(w∘y), the correlations, and
+With s = √w the problem of one signal is the unweighted one of s∘y over the atoms s∘d_i, which are other atoms
+for every signal (`observed.py`). Two products per signal are enough to begin: Dᵀ(w∘y), the correlations, and
 (D∘D)ᵀw, the squared norms. The chosen atoms are made orthonormal in the space of the observed entries, and
 every direction q of that basis takes one product more, v = Dᵀ(s∘q), over the observed entries alone:
 
@@ -20,14 +19,7 @@ from manifold_dl.kernels.backend import compiled_in_order, internal_in_order, in
 from manifold_dl.kernels.coding.common import ROUNDINGS, argmax_abs, contains, sort_by_index
 from manifold_dl.kernels.coding.dictionary import ROWS, copy, correlate_with, empty_products
 from manifold_dl.kernels.coding.interface import Codes, PreparedDictionary, PursuitSettings, empty_codes
-
-
-class Observed(NamedTuple):
-    """The entries of one signal that have a weight, one after the other: the first `count` of each count."""
-
-    places: np.ndarray  # which entries
-    roots: np.ndarray  # their √w
-    residual: np.ndarray  # √w∘(y − Dx)
+from manifold_dl.kernels.coding.observed import Observed, empty_observed, multiply, observe
 
 
 class Basis(NamedTuple):
@@ -70,7 +62,8 @@ def _pursue(
     n, sparsity = codes.values.shape
     products, norms, squared_tiles = empty_products(dictionary), empty_products(dictionary), tiles * tiles
     gains, v, remaining = np.empty_like(gram[0]), np.empty_like(gram[0]), np.empty_like(gram[0])
-    seen, basis = _empty_observed(atoms), _empty_basis(sparsity, atoms)
+    seen, basis = empty_observed(atoms.shape[1], atoms.dtype), _empty_basis(sparsity, atoms)
+    residual = np.empty_like(atoms[0])
     floor = gram.dtype.type(ROUNDINGS * eps)
     for j in range(n):
         if j % ROWS == 0:
@@ -79,8 +72,10 @@ def _pursue(
             correlate_with(squared_tiles, some * some, norms)
         a, squares = products.correlations[j % ROWS], norms.correlations[j % ROWS]
         support, x = codes.indices[j], codes.values[j]
-        count = _observe(signals[j], roots[j], seen)
-        left, limit = _product(seen.residual, seen.residual, count), min(sparsity, count)
+        count = observe(roots[j], seen)
+        for i in range(count):
+            residual[i] = signals[j, seen.places[i]]
+        left, limit = _product(residual, residual, count), min(sparsity, count)
         copy(squares, remaining)
         _rate(a, remaining, squares, floor, gains)
         largest_ever, k = gram.dtype.type(0), np.int64(0)
@@ -95,22 +90,15 @@ def _pursue(
                 a[p], gains[p] = 0, 0  # atom p depends on the support: the next one
                 continue
             support[k] = p
-            left = _project(seen.residual, count, basis, k, w)
+            left = _project(residual, count, basis, k, w)
             k += 1
             if k < limit:
-                _multiply(tiles, seen, count, basis.Q[k - 1], v)
+                multiply(tiles, seen, count, basis.Q[k - 1], v)
                 _update(a, remaining, v, basis.z[k - 1], forward)
                 _rate(a, remaining, squares, floor, gains)
         _solve(basis.R, basis.z, x, k)
         sort_by_index(support, x, k)
         codes.counts[j] = k
-
-
-@internal_in_order
-def _empty_observed(atoms: np.ndarray) -> Observed:
-    """Memory for one signal."""
-    m = atoms.shape[1]
-    return Observed(np.empty(m, np.int64), np.empty(m, atoms.dtype), np.empty(m, atoms.dtype))
 
 
 @internal_in_order
@@ -121,19 +109,7 @@ def _empty_basis(size: int, atoms: np.ndarray) -> Basis:
 
 
 @internal_in_order
-def _observe(signal: np.ndarray, roots: np.ndarray, seen: Observed) -> int:
-    """The entries that have a weight, without the others; returns their number."""
-    count = np.int64(0)
-    for i in range(len(roots)):
-        seen.places[count], seen.roots[count], seen.residual[count] = i, roots[i], signal[i]
-        count += 1 if roots[i] > 0 else 0
-    return count
-
-
-@internal_in_order
-def _rate(
-    a: np.ndarray, remaining: np.ndarray, squares: np.ndarray, floor: float, gains: np.ndarray
-) -> None:
+def _rate(a: np.ndarray, remaining: np.ndarray, squares: np.ndarray, floor: float, gains: np.ndarray) -> None:
     """By how much each atom would lower the squared residual, to the pursuit's knowledge: a² over a norm²."""
     for i in range(len(a)):
         gain = a[i] * a[i] / remaining[i]
@@ -163,7 +139,7 @@ def _extend(atom: np.ndarray, seen: Observed, count: int, basis: Basis, k: int) 
 
 @internal_in_order
 def _size_of_fit(squares: np.ndarray, support: np.ndarray, p: int, basis: Basis, k: int) -> float:
-    """‖d_p‖² + Σ_l c_l²‖d_l‖², where Σ_l c_l d_l of the support is closest to d_p: the scale of its rounding."""
+    """‖d_p‖² + Σ_l c_l²‖d_l‖², where Σ_l c_l d_l is closest to d_p: the scale of its rounding."""
     size = squares[p]
     for l in range(k):
         basis.c[l] = basis.R[l, k]
@@ -185,26 +161,6 @@ def _project(residual: np.ndarray, count: int, basis: Basis, k: int, w: float) -
     for i in range(count):
         residual[i] -= z * q[i]
     return _product(residual, residual, count)
-
-
-@internal_reordering
-def _multiply(tiles: np.ndarray, seen: Observed, count: int, q: np.ndarray, v: np.ndarray) -> None:
-    """v = Dᵀ(s∘q), over the observed entries, four rows of Dᵀ at a time."""
-    width, places, roots = tiles.shape[2], seen.places, seen.roots
-    for t in range(len(tiles)):
-        tile, part = tiles[t], v[t * width : (t + 1) * width]
-        for i in range(width):
-            part[i] = 0
-        for l in range(0, count - 3, 4):
-            r0, r1, r2, r3 = tile[places[l]], tile[places[l + 1]], tile[places[l + 2]], tile[places[l + 3]]
-            c0, c1 = roots[l] * q[l], roots[l + 1] * q[l + 1]
-            c2, c3 = roots[l + 2] * q[l + 2], roots[l + 3] * q[l + 3]
-            for i in range(width):
-                part[i] += c0 * r0[i] + c1 * r1[i] + c2 * r2[i] + c3 * r3[i]
-        for l in range(count - count % 4, count):
-            r0, c0 = tile[places[l]], roots[l] * q[l]
-            for i in range(width):
-                part[i] += c0 * r0[i]
 
 
 @internal_in_order
