@@ -34,7 +34,7 @@ class AnnealedLasso:
     >>> from manifold_dl.updates.ridge import Sawtooth
     >>> coder = AnnealedLasso(sparsity=4, alpha=Sawtooth(0.3, 0.1, period=50, until=190))
     >>> coder.at(0).alpha, coder.at(190), coder.at(None)
-    (0.3, OMP(sparsity=4, tol=None), OMP(sparsity=4, tol=None))
+    (0.3, OMP(sparsity=4, tol=None, nonnegative=False), OMP(sparsity=4, tol=None, nonnegative=False))
     """
 
     sparsity: int
@@ -69,6 +69,7 @@ class AnnealedLasso:
         codes: Any = None,
         iteration: int | None = None,
         threads: int | None = None,
+        weights: Any = None,
     ) -> scipy.sparse.csc_array:
         """Codes by the coder of this `iteration`.
 
@@ -84,6 +85,9 @@ class AnnealedLasso:
             The outer iteration; by default the coder is OMP.
         threads : int, optional
             All processors by default. The codes do not depend on it.
+        weights : array of length n or m×n array, optional
+            Numbers ≥ 0. One per entry multiplies the squared error of that entry; 0 marks a missing entry,
+            which may hold anything. One per signal does not change its codes, unless it is 0.
 
         Returns
         -------
@@ -92,5 +96,5 @@ class AnnealedLasso:
         """
         coder = self.at(iteration)
         if isinstance(coder, Lasso):
-            return coder.encode(signals, dictionary, codes=codes, threads=threads)
-        return coder.encode(signals, dictionary, threads=threads)
+            return coder.encode(signals, dictionary, codes=codes, threads=threads, weights=weights)
+        return coder.encode(signals, dictionary, threads=threads, weights=weights)

@@ -12,7 +12,7 @@ import scipy.sparse
 
 from manifold_dl._validation import as_dictionary
 from manifold_dl.coders.calling import as_codes
-from manifold_dl.components.calling import call, takes
+from manifold_dl.components.calling import call, require_weights
 from manifold_dl.components.errors import ComponentError, is_users, naming
 from manifold_dl.engines.units import norms_or_one
 from manifold_dl.updates import SimCO
@@ -80,16 +80,6 @@ def run_replacement(
         )
         raise ComponentError(replace, "replacement policy", fault)
     return D, replaced
-
-
-def require_weights(part: Any, role: str, function: Any) -> None:
-    """Refuse a component that would take missing entries for data, where there are weights."""
-    if not takes(function, "weights"):
-        fault = (
-            "has no parameter `weights`, and would take missing entries for data: give it one, "
-            "weights=None by default, or use a component that has it"
-        )
-        raise ComponentError(part, role, fault)
 
 
 def requests_stop(callback: Any, step: Any) -> bool:

@@ -35,12 +35,10 @@ else:
         iht,
         lasso,
         matching_pursuit,
+        nonnegative_omp,
         omp,
         prepare,
         subspace_pursuit,
-    )
-    from manifold_dl.kernels.coding.reference_weighted import (
-        nonnegative_omp,
         weighted_forward_selection,
         weighted_lasso,
         weighted_nonnegative_omp,

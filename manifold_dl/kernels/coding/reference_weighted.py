@@ -10,8 +10,8 @@ from manifold_dl.kernels.coding.interface import (
     StartingCodes,
 )
 from manifold_dl.kernels.coding.patterns import encode_by_pattern
-from manifold_dl.kernels.coding.reference import forward_selection, omp, prepare
 from manifold_dl.kernels.coding.reference_convex import lasso
+from manifold_dl.kernels.coding.reference_greedy import forward_selection, omp, prepare
 from manifold_dl.kernels.coding.reference_supports import ROUNDINGS, is_independent, nnls, padded_codes
 
 

@@ -2,9 +2,9 @@
 
     Σ_j min_x ½‖y_j − Dx‖² + α‖x‖₁ + (μ/2)‖x‖²,   gradient −Σ_j r_j x_jᵀ
 
-The functions of `reference_lasso.py`. Each signal is solved by the active-set method of `coding/lasso.py`,
-from the codes of the last dictionary, and its residual is used at once. With μ added to the diagonal of the
-Gram matrix, the same method solves the elastic net: its optimality conditions are |Dᵀr − μx| ≤ α.
+The functions of `reference_lasso.py`. Each signal is solved by the method of `coding/active_set.py`, from the
+codes of the last dictionary, and its residual is used at once. With μ added to the diagonal of the Gram
+matrix, the same method solves the elastic net: its optimality conditions are |Dᵀr − μx| ≤ α.
 
 The last solution of a signal is computed with its atoms in increasing order. So the codes depend on the
 dictionary, the signal, the support and the signs alone, and not on the codes that the method began with.
@@ -15,11 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from manifold_dl.kernels.backend import compiled_reordering, internal_reordering
+from manifold_dl.kernels.coding.active_set import SLACK, Active, Limits, add, descend, empty_workspace
 from manifold_dl.kernels.coding.common import ROUNDINGS, Code, argmax_abs, sort_by_index, subtract_fit
 from manifold_dl.kernels.coding.dictionary import ROWS, correlate, empty_products, prepare
-from manifold_dl.kernels.coding.factor import append_row, empty_factor, solve
+from manifold_dl.kernels.coding.factor import append_row, solve
 from manifold_dl.kernels.coding.interface import PreparedDictionary, StartingCodes, no_codes
-from manifold_dl.kernels.coding.lasso import SLACK, Active, Limits, Workspace, _add, _descend
+from manifold_dl.kernels.coding.observed import own_dictionary
 from manifold_dl.kernels.memory import aligned_zeros
 from manifold_dl.kernels.reduced.structures import InnerFit
 from manifold_dl.kernels.status import NOT_OPTIMAL, OK
@@ -98,10 +99,10 @@ def _fit_lasso(signals, dictionary_tuple, penalties, start_tuple, out_tuple):
     out, (alpha, mu, tol) = LassoArrays(*out_tuple), penalties
     gram, eps, n = dictionary.gram, dictionary.eps, len(signals)
     capacity = len(out.values) // max(n, 1)
-    products, factor = empty_products(dictionary), empty_factor(capacity, gram)
+    own, products = own_dictionary(dictionary, False), empty_products(dictionary)
     correlations, _, quarter, sixteenth = products
-    h, goal = np.empty(len(gram), gram.dtype), np.empty(capacity, gram.dtype)
-    work, signs = Workspace(factor, quarter, sixteenth, h, goal), np.empty(capacity, gram.dtype)
+    work, signs = empty_workspace(capacity, gram, products), np.empty(capacity, gram.dtype)
+    factor, m = work.factor, np.int64(signals.shape[1])
     r = np.empty(signals.shape[1], gram.dtype)
     value, status, at = 0.0, OK, np.int64(0)
     for j in range(n):
@@ -111,12 +112,12 @@ def _fit_lasso(signals, dictionary_tuple, penalties, start_tuple, out_tuple):
         active = Active(out.indices[at : at + capacity], out.values[at : at + capacity], signs)
         k = np.int64(0)
         for i in range(start.indptr[j], start.indptr[j + 1]):
-            k = _add(gram, factor, active, k, np.int64(start.indices[i]), start.values[i], eps)
+            k = add(gram, factor, active, k, np.int64(start.indices[i]), start.values[i], eps)
         largest = abs(a[argmax_abs(a, quarter, sixteenth)])
         # A correlation that is only rounding violates nothing, however small the penalty.
         allowed = max(alpha * (1 + tol), ROUNDINGS * eps * largest)
-        limits = Limits(alpha, allowed, alpha * tol + SLACK * eps * largest, eps)
-        k, found = _descend(gram, a, limits, active, k, work)
+        limits = Limits(alpha, allowed, alpha * tol + SLACK * eps * largest, eps, False)
+        k, found = descend(own, m, a, limits, active, k, work)
         if found != OK:
             status = NOT_OPTIMAL
         _solve_in_order(gram, a, alpha, active, k, factor, eps)
