@@ -22,7 +22,7 @@ from manifold_dl.problem.objective import Objective
 from manifold_dl.problem.signals import AtomSubset, SupportedSignals
 from manifold_dl.problem.support import Support, as_support, require_determined
 from manifold_dl.problem.support_problem import SupportProblem, WholeUpdate
-from manifold_dl.problem.weighted import WeightedFixedCodes, WeightedRidgeCodes
+from manifold_dl.problem.weighted import WeightedFixedCodes, WeightedRidgeCodes, products_are_small
 
 
 def update_problem(
@@ -145,7 +145,10 @@ def _require_complete(omega: Support, atoms: np.ndarray, codes: str, dictionary:
 def inner_problem(subset: AtomSubset, codes: str, mu: float) -> InnerProblem:
     """How the codes of a set I of atoms follow: with the ridge μ, or not at all."""
     if codes == "follow":
-        return RidgeCodes(mu) if subset.weights is None else WeightedRidgeCodes(subset.weights, mu)
+        if subset.weights is None:
+            return RidgeCodes(mu)
+        is_small = products_are_small(subset.whole.support, subset.whole.m)
+        return WeightedRidgeCodes(subset.weights, mu, has_closed_form=is_small)
     assert subset.codes is not None  # they were given
     if subset.weights is not None:
         return WeightedFixedCodes(subset.weights, subset.codes)

@@ -94,6 +94,20 @@ def test_phi_is_the_objective_along_the_geodesic(mu):
         assert phi.derivative(t) == pytest.approx(slope, rel=1e-8, abs=1e-8 * phi(0))
 
 
+def test_phi_of_large_supports_is_evaluated_without_products():
+    data = Data(m=10, d=12, n=40)
+    data.mask[:, :20] = np.arange(12)[:, None] < 9  # 171 products per signal of 10 entries
+    data.W[:] = np.maximum(data.W, 0.1)
+    problem = update_problem(data.Y, data.mask, mu=0.1, weights=data.W)
+    assert not problem.objective.inner.has_closed_form
+    phi = problem.restrict(data.D, data.U)
+    for t in (-0.7, 0.0, 0.3):
+        assert phi(t) == pytest.approx(data.dense_value(data.move(t), 0.1, data.W), rel=1e-10)
+    h = 1e-5
+    slope = (phi(0.3 + h) - phi(0.3 - h)) / (2 * h)
+    assert phi.derivative(0.3) == pytest.approx(slope, rel=1e-6)  # h² and roundings over h
+
+
 def test_the_end_of_a_trusted_search_has_the_codes_there():
     data = Data()
     problem = update_problem(data.Y, data.mask, mu=0.1, weights=data.W)
