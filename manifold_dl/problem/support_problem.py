@@ -109,6 +109,12 @@ class SupportProblem(DictionaryProblem):
         return self.update.codes_with(self.subset.entries, self.objective.codes(np.asarray(point)))
 
     @property
+    def weights(self) -> np.ndarray | None:
+        """The weights of the entries, m×n; None if they have none, or if every signal has one."""
+        rows = self.update.signals.weights
+        return None if rows is None else rows.T
+
+    @property
     def support(self) -> scipy.sparse.csc_array:
         """Ω restricted to I, a sparse boolean |I|×n array: row i belongs to column i of a point."""
         n, blocks = self.update.support.n_signals, self.objective.engine.states(self.subset.data)
