@@ -7,9 +7,6 @@ import numpy as np
 
 from manifold_dl._validation import as_dictionary, as_observed
 
-# Weights of entries are squared together with signals, which lie between 2^±20 or 2^±100 (`units.py`).
-LARGEST_WEIGHTS = {np.dtype(np.float32): 2.0**40, np.dtype(np.float64): 2.0**400}
-
 
 def as_problem(
     signals: Any, dictionary: Any, weights: Any = None
@@ -23,21 +20,7 @@ def as_problem(
     D = as_dictionary(dictionary, n_rows=Y.shape[0])
     if W is not None and W.ndim == 1:
         W = None
-    if W is not None:
-        require_ordinary_weights(W)
     return Y, D.astype(Y.dtype, copy=False), W
-
-
-def require_ordinary_weights(weights: np.ndarray) -> None:
-    """Refuse weights of entries whose products with signals could overflow or vanish."""
-    limit = LARGEST_WEIGHTS[weights.dtype]
-    largest, smallest = weights.max(), weights.min(where=weights > 0, initial=limit)
-    if largest > limit or smallest < 1 / limit:
-        wrong = largest if largest > limit else smallest
-        raise ValueError(
-            f"weights holds {wrong}: in {weights.dtype} weights of entries lie between {1 / limit:.0e} and "
-            f"{limit:.0e}, or are 0. Divide all of them by their largest, and what is next to 0 set to 0."
-        )
 
 
 def require_sparsity(sparsity: Any, m: int | None = None, d: int | None = None) -> None:

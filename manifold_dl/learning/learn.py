@@ -14,6 +14,7 @@ import numpy as np
 
 from manifold_dl._validation import as_observed, require_count
 from manifold_dl.coders import SparseCoder
+from manifold_dl.coders.protocol import properties_of
 from manifold_dl.components import by_name
 from manifold_dl.components.errors import naming
 from manifold_dl.components.settings import run_settings
@@ -23,7 +24,7 @@ from manifold_dl.learning.protocols import Callback, ReplacementPolicy
 from manifold_dl.learning.replacement import ReplaceAtoms
 from manifold_dl.learning.result import Reason, Result
 from manifold_dl.learning.signal_sums import squared_error
-from manifold_dl.updates import SimCO
+from manifold_dl.updates import KSVD, SimCO
 from manifold_dl.updates.protocol import DictionaryUpdate
 
 
@@ -201,3 +202,9 @@ def _require_components(coder: Any, update: Any, replace: Any, callbacks: list[A
         absent = part is None and name == "replace"
         if not absent and (isinstance(part, type) or not callable(part)):
             raise TypeError(f"{name}: {part!r} cannot be called as such; pass an object of the kind.")
+    follow = isinstance(update, KSVD) or (isinstance(update, SimCO) and update.codes == "follow")
+    if properties_of(coder).nonnegative and follow:
+        raise ValueError(
+            f"coder={coder!r}: codes that follow the dictionary solve least squares on their supports, and may "
+            'become negative. Keep them with update=SimCO(codes="fixed"), or MOD().'
+        )
