@@ -205,6 +205,6 @@ def _require_components(coder: Any, update: Any, replace: Any, callbacks: list[A
     follow = isinstance(update, KSVD) or (isinstance(update, SimCO) and update.codes == "follow")
     if properties_of(coder).nonnegative and follow:
         raise ValueError(
-            f"coder={coder!r}: codes that follow the dictionary solve least squares on their supports, and may "
-            'become negative. Keep them with update=SimCO(codes="fixed"), or MOD().'
+            f"coder={coder!r}: codes that follow the dictionary solve least squares on their supports, and "
+            'may become negative. Keep them with update=SimCO(codes="fixed"), or MOD().'
         )
