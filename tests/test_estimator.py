@@ -33,7 +33,8 @@ from manifold_dl import (
     [
         ManifoldDictionaryLearning(max_iter=3),
         ManifoldDictionaryLearning(4, coder=OMP(sparsity=1), update=KSVD(), init="random", max_iter=2),
-    ]
+        ManifoldDictionaryLearning(max_iter=3, missing_values=np.nan),
+    ],
 )
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
