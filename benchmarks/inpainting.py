@@ -20,7 +20,6 @@ from skimage.restoration import inpaint_biharmonic
 
 import manifold_dl as mdl
 from manifold_dl.images import Picture, cosines, inpaint
-from manifold_dl.plotting.style import save
 
 DOCS = Path(__file__).parents[1] / "docs"
 COLUMNS = ("method", "picture", "missing", "psnr", "seconds")
@@ -97,7 +96,8 @@ def cosine_pursuit(clean, mask):
         for i in range(windows.shape[0]):
             W = (~holes[i].reshape(-1, 64).T).astype(float)
             scaled = W * 64 / np.maximum(W.sum(axis=0), 1)
-            codes = mdl.OMP(sparsity=32, tol=64 * (3 / 255) ** 2).encode(windows[i].reshape(-1, 64).T, D, weights=scaled)
+            coder = mdl.OMP(sparsity=32, tol=64 * (3 / 255) ** 2)
+            codes = coder.encode(windows[i].reshape(-1, 64).T, D, weights=scaled)
             patches = (D @ codes).T.reshape(-1, 8, 8)
             for row in range(8):
                 for column in range(8):
@@ -118,12 +118,13 @@ def draw(path):
         mask = mask_of(kind, clean.shape[:2])
         shown = slice(60, 260), slice(120, 320)
         holes = np.where(mask[..., None] if clean.ndim == 3 else mask, 0, clean)
-        panels = {f"{kind} missing": holes, **{name: fill(name, clean, mask) for name in METHODS[::3]}, "true": clean}
+        filled = {name: fill(name, clean, mask) for name in METHODS[::3]}
+        panels = {f"{kind} missing": holes, **filled, "true": clean}
         for axis, (title, image) in zip(row, panels.items(), strict=True):
             axis.imshow(np.clip(image[shown], 0, 1), cmap="gray", vmin=0, vmax=1)
             axis.set_title(title)
             axis.set_axis_off()
-    save(figure, path)
+    figure.savefig(path, dpi=110)
 
 
 def main():

@@ -53,8 +53,8 @@ def signals_of(
     if model.missing_values is None:
         row, column = np.argwhere(missing)[0]
         raise ValueError(
-            f"Input X contains NaN, first at row {row}, column {column}. Clean the data first or, if NaN marks "
-            "missing entries, give missing_values=np.nan."
+            f"Input X contains NaN, first at row {row}, column {column}. Clean the data first or, if NaN "
+            "marks missing entries, give missing_values=np.nan."
         )
     observed = (~missing).astype(X.dtype)
     return np.where(missing, 0, X).T, (observed if weights is None else observed * weights[:, None]).T
