@@ -6,6 +6,7 @@
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,30 +14,79 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from manifold_dl._validation import require_count, require_sound_indices, require_unmasked
+from manifold_dl._validation import as_weights, require_count, require_sound_indices, require_unmasked
 
 FLOATS = (np.float64, np.float32)
 
 
-def signals_of(model: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
-    """The checked samples in columns: a view, where they are C-ordered floats.
+def signals_of(
+    model: Any, X: Any, reset: bool, sample_weight: Any = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The checked samples in columns, and their weights. A view, where they are complete C-ordered floats.
 
     Parameters
     ----------
     model : estimator
-        Its number and names of features are compared, or set if `reset`.
+        Its number and names of features are compared, or set if `reset`. Its `missing_values` says whether
+        NaN marks missing entries.
     X : array (n_samples, n_features)
     reset : bool
+    sample_weight : array (n_samples,), optional
 
     Returns
     -------
-    m×n array
+    signals : m×n array
+    weights : array of length n, m×n array or None
+        One per entry where any is missing: 0 there, and the weight of the sample elsewhere.
     """
+    require_missing_values(model.missing_values)
     require_numbers(X, "X")
-    X = validate_data(model, X, reset=reset, dtype=FLOATS, order="C")
+    X = validate_data(model, X, reset=reset, dtype=FLOATS, order="C", ensure_all_finite="allow-nan")
     if X.shape[1] < 2:
         raise ValueError("n_features=1: with a single feature the only unit atoms are +1 and -1.")
-    return X.T
+    weights = _as_sample_weight(sample_weight, len(X), X.dtype)
+    with np.errstate(over="ignore"):
+        is_complete = np.isfinite(X.sum()) or not np.isnan(X).any()
+    if is_complete:
+        return X.T, weights
+    missing = np.isnan(X)
+    if model.missing_values is None:
+        row, column = np.argwhere(missing)[0]
+        raise ValueError(
+            f"Input X contains NaN, first at row {row}, column {column}. Clean the data first or, if NaN "
+            "marks missing entries, give missing_values=np.nan."
+        )
+    observed = (~missing).astype(X.dtype)
+    return np.where(missing, 0, X).T, (observed if weights is None else observed * weights[:, None]).T
+
+
+def require_missing_values(missing_values: Any) -> None:
+    """Refuse what does not say how missing entries are marked: None for not at all, or NaN.
+
+    Examples
+    --------
+    >>> require_missing_values(-1)
+    Traceback (most recent call last):
+    ...
+    ValueError: missing_values=-1: missing entries are marked by np.nan, or not at all: None.
+    """
+    is_nan = isinstance(missing_values, Real) and np.isnan(float(missing_values))
+    if missing_values is not None and not is_nan:
+        raise ValueError(
+            f"missing_values={missing_values!r}: missing entries are marked by np.nan, or not at all: None."
+        )
+
+
+def _as_sample_weight(sample_weight: Any, n_samples: int, dtype: np.dtype) -> np.ndarray | None:
+    """One finite weight ≥ 0 for every sample; None if all of them are 1."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    if weights.shape not in ((), (n_samples,)):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; one number for each of {n_samples} samples is needed."
+        )
+    return as_weights(np.broadcast_to(weights, (n_samples,)), m=0, n=n_samples, dtype=dtype)
 
 
 def number_and_start(n_components: int | None, init: Any, m: int) -> tuple[int, Any]:

@@ -26,7 +26,7 @@ from manifold_dl.learning.learn import learn_dictionary
 from manifold_dl.learning.minibatch import SCHEDULED_BATCHES, OnlineState, online_step
 from manifold_dl.learning.protocols import Callback
 from manifold_dl.learning.result import Reason, Result
-from manifold_dl.learning.signal_sums import code_energies
+from manifold_dl.learning.signal_sums import LossScale, code_energies
 from manifold_dl.updates import SimCO
 from manifold_dl.updates.protocol import coder_of
 
@@ -44,9 +44,10 @@ class DictionaryFitting(NestedParameters):
     n_jobs: int | None
     callbacks: Sequence[Callback]
     verbose: bool
+    missing_values: Any
 
-    def _learn(self, X: Any) -> Result:
-        signals = signals_of(self, X, reset=True)
+    def _learn(self, X: Any, sample_weight: Any) -> Result:
+        signals, weights = signals_of(self, X, reset=True, sample_weight=sample_weight)
         rng = as_generator(self.random_state)
         n_atoms, init = number_and_start(self.n_components, self.init, len(signals))
         result = learn_dictionary(
@@ -60,22 +61,24 @@ class DictionaryFitting(NestedParameters):
             rng=rng,
             callbacks=[*self.callbacks, *([Progress()] if self.verbose else [])],
             threads=joblib.effective_n_jobs(self.n_jobs),
+            weights=weights,
         )
         if result.reason is Reason.INTERRUPTED:
             warnings.warn(str(result.reason), stacklevel=3)
         exponent = unit_exponent(signals)
-        energy = code_energies(result.codes, exponent)
-        self._rng, self._state = rng, OnlineState(energy, signals.shape[1], exponent=exponent)
+        energy = code_energies(result.codes, exponent, weights=weights)
+        seen = LossScale.of(signals, weights).total_weight
+        self._rng, self._state = rng, OnlineState(energy, seen, exponent=exponent)
         self._scheduled_iterations = self.max_iter  # a ridge that has ended does not come back with a batch
         self.history_, self.reason_, self.n_iter_ = result.history, result.reason, result.n_iter
         self._remember(result.dictionary)
         self._explained = result.explained
         return result
 
-    def _learn_batch(self, X: Any) -> None:
+    def _learn_batch(self, X: Any, sample_weight: Any) -> None:
         first = "components_" not in vars(self)
-        signals = signals_of(self, X, reset=first)
-        dictionary = self._begin_stream(signals) if first else self.components_.T
+        signals, weights = signals_of(self, X, reset=first, sample_weight=sample_weight)
+        dictionary = self._begin_stream(signals, weights) if first else self.components_.T
         with self._threads():
             dictionary, self._state, step = online_step(
                 signals,
@@ -86,6 +89,7 @@ class DictionaryFitting(NestedParameters):
                 iteration=self.n_iter_,
                 max_iter=self._scheduled_iterations,
                 rng=self._rng,
+                weights=weights,
             )
         before = self.history_.seconds[-1] if len(self.history_) else 0.0
         self.history_(replace(step, seconds=before + step.seconds))
@@ -93,14 +97,14 @@ class DictionaryFitting(NestedParameters):
         self._remember(dictionary)
         self.__dict__.pop("_explained", None)  # it was that of another dictionary
 
-    def _begin_stream(self, signals: np.ndarray) -> np.ndarray:
+    def _begin_stream(self, signals: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """The start of a stream whose first batch this is."""
         self._rng = as_generator(self.random_state)
         n_atoms, init = number_and_start(self.n_components, self.init, len(signals))
         self._state = OnlineState(np.zeros(n_atoms))
         self._scheduled_iterations = SCHEDULED_BATCHES
         self.history_, self.n_iter_ = History(), 0
-        return feasible_start(signals, n_atoms, init, self._rng, self._update())
+        return feasible_start(signals, n_atoms, init, self._rng, self._update(), weights)
 
     def _remember(self, dictionary: np.ndarray) -> None:
         self.components_ = np.ascontiguousarray(dictionary.T)
@@ -116,10 +120,10 @@ class DictionaryFitting(NestedParameters):
     def _update(self) -> Any:
         return SimCO() if self.update is None else by_name.component("updates", self.update, "update")
 
-    def _encode(self, signals: np.ndarray) -> Any:
+    def _encode(self, signals: np.ndarray, weights: np.ndarray | None) -> Any:
         dictionary = self.components_.T
         with self._threads():
-            return run_coder(self._coder(dictionary.shape), signals, dictionary)
+            return run_coder(self._coder(dictionary.shape), signals, dictionary, weights=weights)
 
     def _threads(self) -> AbstractContextManager[None]:
         return using_threads(joblib.effective_n_jobs(self.n_jobs))

@@ -15,6 +15,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import DTypeLike
+
+# Weighted sums of squares, and the squares of their gradients, stay within the range of the type.
+LARGEST_WEIGHT = {np.dtype(np.float64): 2.0**100, np.dtype(np.float32): 2.0**20}
 
 
 def as_matrix(array: Any, name: str, finite: bool = True) -> np.ndarray:
@@ -49,6 +53,73 @@ def require_finite(array: np.ndarray, name: str, total: float) -> None:
         raise ValueError(
             f"{name} holds {array[row, column]} at row {row}, column {column}; clean the data first."
         )
+
+
+def as_weights(weights: Any, m: int, n: int, dtype: DTypeLike) -> np.ndarray | None:
+    """Weights of signals (n of them) or of their entries (m×n), finite and ≥ 0; None if all of them are 1.
+
+    A weight of a signal multiplies its whole term of the objective, the ridge included. Weights of entries
+    multiply squared errors alone, also if they are the same for all entries of a signal; 0 is a missing
+    entry.
+
+    Examples
+    --------
+    >>> as_weights([1, 0, 2], m=4, n=3, dtype=float)
+    array([1., 0., 2.])
+    >>> as_weights(np.ones((4, 3), bool), m=4, n=3, dtype=float) is None
+    True
+    """
+    if weights is None:
+        return None
+    require_unmasked(weights, "weights")
+    if scipy.sparse.issparse(weights):
+        raise TypeError(f"weights is a sparse {weights.format} array: dense only; use `.toarray()`.")
+    given = np.asarray(weights)
+    if given.dtype.kind not in "fiub":
+        raise TypeError(f"weights has dtype {given.dtype}; only real numbers are accepted.")
+    if given.shape not in ((n,), (m, n)):
+        raise ValueError(
+            f"weights has shape {given.shape}, but there are {n} signals of length {m}: give one number per "
+            f"signal, shape ({n},), or one per entry, shape ({m}, {n})."
+        )
+    with np.errstate(over="ignore"):  # refused below
+        result = given.astype(dtype, copy=False)
+    smallest, largest = float(result.min()), float(result.max())  # NaN, if there is one
+    if not (smallest >= 0 and largest < np.inf):
+        place = tuple(int(i) for i in np.argwhere(~(np.isfinite(result) & (result >= 0)))[0])
+        raise ValueError(f"weights holds {given[place]} at {place}: a weight is finite and not negative.")
+    limit = LARGEST_WEIGHT[result.dtype]
+    if largest > 0 and not 1 / limit <= largest <= limit:
+        raise ValueError(
+            f"the largest weight is {largest:.1e}: divide all weights by it, so that sums of weighted "
+            "squares stay within the range of numbers."
+        )
+    return None if smallest == largest == 1 else result
+
+
+def as_observed(
+    signals: Any, weights: Any, name: str = "signals", finite: bool = True
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Signals and their weights, checked. What has a weight of zero may be anything, and becomes zero.
+
+    If finite is False, the caller must call `require_finite`.
+
+    Examples
+    --------
+    >>> Y, W = as_observed([[1.0, np.nan], [2.0, 3.0]], weights=[[1, 0], [1, 1]])
+    >>> Y.tolist()
+    [[1.0, 0.0], [2.0, 3.0]]
+    """
+    if weights is None:
+        return as_matrix(signals, name, finite), None
+    Y = as_matrix(signals, name, finite=False)
+    W = as_weights(weights, m=Y.shape[0], n=Y.shape[1], dtype=Y.dtype)
+    if W is not None and not W.all():
+        missing = np.broadcast_to(W == 0, Y.shape)
+        if np.any(Y, where=missing):  # NaN, too
+            Y = Y.copy(order="K")
+            np.copyto(Y, 0, where=missing)
+    return as_matrix(Y, name, finite), W
 
 
 def as_dictionary(dictionary: Any, n_rows: int | None = None, name: str = "dictionary") -> np.ndarray:
@@ -127,8 +198,8 @@ def require_unmasked(array: Any, name: str) -> None:
     """Refuse a masked array: NumPy hands its hidden entries out as if they were data."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(
-            f"{name} is a masked array: masked entries would be used as data. Fill them (`.filled(0)`) or "
-            "drop the rows or columns that hold them."
+            f"{name} is a masked array: masked entries would be used as data. Give signals as `.data` with "
+            "`weights=~mask`; fill other arrays (`.filled(0)`), or drop the rows or columns that hold them."
         )
 
 

@@ -46,6 +46,9 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Called after every iteration of `fit`.
     verbose : bool
         Show a progress bar.
+    missing_values : np.nan, optional
+        NaN marks missing entries: the dictionary is learned from the others, `transform` codes incomplete
+        samples, and `impute` fills them in. By default NaN is refused.
 
     Attributes
     ----------
@@ -59,8 +62,8 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Why `fit` ended.
     explained : float
         The fraction of the training samples' energy that the codes of `fit` represent.
-    n_samples_seen_ : int
-        Samples of `fit` and of all batches since.
+    n_samples_seen_ : float
+        Samples of `fit` and of all batches since; with weights the sum of the mean weights of the samples.
     n_features_in_ : int
         Features of the samples.
     feature_names_in_ : array of str
@@ -100,6 +103,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
         verbose: bool = False,
+        missing_values: Any = None,
     ) -> None:
         self.n_components = n_components
         self.coder = coder
@@ -111,39 +115,45 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.n_jobs = n_jobs
         self.callbacks = callbacks
         self.verbose = verbose
+        self.missing_values = missing_values
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the dictionary of the samples.
 
         Parameters
         ----------
         X : array (n_samples, n_features)
         y : ignored
+        sample_weight : array (n_samples,), optional
+            A sample of weight w counts w times. Where entries are missing, weights multiply the squared
+            errors and not the ridge μ.
 
         Returns
         -------
         self
         """
         with unchanged_on_error(self):
-            self._learn(X)
+            self._learn(X, sample_weight)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Learn the dictionary of the samples and return their codes, without coding them once more.
 
         Parameters
         ----------
         X : array (n_samples, n_features)
         y : ignored
+        sample_weight : array (n_samples,), optional
+            As in `fit`.
 
         Returns
         -------
         array (n_samples, n_components)
         """
         with unchanged_on_error(self):
-            return _dense(self._learn(X).codes)
+            return _dense(self._learn(X, sample_weight).codes)
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch of samples.
 
         One stage of the update runs on the batch, and every atom moves a fraction of the way to the result:
@@ -160,13 +170,15 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         ----------
         X : array (n_samples, n_features)
         y : ignored
+        sample_weight : array (n_samples,), optional
+            As in `fit`.
 
         Returns
         -------
         self
         """
         with unchanged_on_error(self):
-            self._learn_batch(X)
+            self._learn_batch(X, sample_weight)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -181,7 +193,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         array (n_samples, n_components)
         """
         check_is_fitted(self)
-        return _dense(self._encode(signals_of(self, X, reset=False)))
+        return _dense(self._encode(*signals_of(self, X, reset=False)))
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """The samples that codes represent.
@@ -204,24 +216,45 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
         return codes @ self.components_.astype(codes.dtype, copy=False)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def impute(self, X: Any) -> np.ndarray:
+        """The samples with missing entries, marked by NaN, filled in from their codes.
+
+        Parameters
+        ----------
+        X : array (n_samples, n_features)
+
+        Returns
+        -------
+        array (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        signals, weights = signals_of(self, X, reset=False)
+        if weights is None:
+            return np.ascontiguousarray(signals.T)
+        codes = self._encode(signals, weights)
+        return np.where(weights.T > 0, signals.T, codes.T @ self.components_)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The fraction of the samples' energy that their codes represent.
 
         It is 1 − ‖X − `codes @ components_`‖²/‖X‖²: 1 is perfect, 0 is what codes of zero achieve. Nothing is
-        centred, since the model has no mean.
+        centred, since the model has no mean. Missing entries are left out.
 
         Parameters
         ----------
         X : array (n_samples, n_features)
         y : ignored
+        sample_weight : array (n_samples,), optional
+            A sample of weight w counts w times.
 
         Returns
         -------
         float
         """
         check_is_fitted(self)
-        signals = signals_of(self, X, reset=False)
-        return explained_fraction(signals, self.components_.T, self._encode(signals))
+        signals, weights = signals_of(self, X, reset=False, sample_weight=sample_weight)
+        codes = self._encode(signals, weights)
+        return explained_fraction(signals, self.components_.T, codes, weights=weights)
 
     @property
     def explained(self) -> float:
@@ -240,6 +273,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = self.missing_values is not None
         return tags
 
     @property

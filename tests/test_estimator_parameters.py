@@ -84,7 +84,11 @@ def test_clones_are_equal_and_share_nothing():
 def test_repr_shows_changed_parameters():
     assert repr(ManifoldDictionaryLearning()) == "ManifoldDictionaryLearning()"
     text = repr(ManifoldDictionaryLearning(5, coder=OMP(sparsity=2)))
-    assert "n_components=5" in text and "coder=OMP(sparsity=2, tol=None)" in text and "max_iter" not in text
+    assert (
+        "n_components=5" in text
+        and "coder=OMP(sparsity=2, tol=None, nonnegative=False)" in text
+        and "max_iter" not in text
+    )
     assert "OMP" in model()._repr_html_()
 
 

@@ -5,7 +5,14 @@ import pytest
 import scipy.sparse
 
 from manifold_dl import update_problem
-from manifold_dl._validation import as_atoms, as_dictionary, as_matrix, as_ridge
+from manifold_dl._validation import (
+    as_atoms,
+    as_dictionary,
+    as_matrix,
+    as_observed,
+    as_ridge,
+    as_weights,
+)
 from manifold_dl.problem.support import as_support
 
 M, D_, N = 4, 6, 10
@@ -214,6 +221,51 @@ def test_atoms_keep_their_order():
     assert as_atoms(range(1, 3), 3).tolist() == [1, 2]
     assert as_atoms(np.uint8(2), 3).tolist() == [2]
     assert as_atoms([True, False, True], 3).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("weights", "exception", "words"),
+    [
+        (np.ones(M), ValueError, "one number per signal"),
+        (np.ones((N, M)), ValueError, "one number per signal"),
+        (np.ones((1, N)), ValueError, "one number per signal"),
+        (np.full(N, -1.0), ValueError, "weights holds -1.0 at (0,)"),
+        (np.full((M, N), np.nan), ValueError, "weights holds nan at (0, 0)"),
+        (np.full((M, N), np.inf), ValueError, "weights holds inf at (0, 0)"),
+        (np.ones(N, complex), TypeError, "only real numbers"),
+        (scipy.sparse.csc_array(np.ones((M, N))), TypeError, "dense only"),
+        (np.ma.masked_array(np.ones(N)), TypeError, "weights is a masked array"),
+    ],
+)
+def test_bad_weights_are_refused(weights, exception, words):
+    with pytest.raises(exception) as refusal:
+        as_weights(weights, M, N, float)
+    assert words in str(refusal.value)
+
+
+def test_weights_of_one_are_no_weights():
+    for ones in (np.ones(N), np.ones((M, N), bool), np.ones(N, np.int8)):
+        assert as_weights(ones, M, N, np.float32) is None
+    assert as_weights(2 * np.ones(N, int), M, N, np.float32).dtype == np.float32
+    # A constant column of an m×n array is still a weight of its entries.
+    assert as_weights(2 * np.ones((M, N)), M, N, float).shape == (M, N)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+def test_what_has_no_weight_may_be_anything(value, order):
+    Y = np.asarray(good()["signals"], order=order)
+    given, per_entry, per_signal = Y.copy(order="K"), np.ones((M, N)), np.ones(N)
+    given[1, 2], per_entry[1, 2] = value, 0
+    found, _ = as_observed(given, per_entry)
+    Y[1, 2] = 0.0
+    assert found.tobytes() == Y.tobytes() and found.flags.f_contiguous == Y.flags.f_contiguous
+    assert not np.array_equal(given, found)  # the caller's array keeps its entry
+    per_signal[2] = 0
+    assert not as_observed(given, per_signal)[0][:, 2].any()
+    if not np.isfinite(value):
+        with pytest.raises(ValueError, match="at row 1, column 2"):
+            as_observed(given, np.full((M, N), 0.5))
 
 
 def shuffled_within_columns(codes):

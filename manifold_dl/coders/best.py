@@ -11,6 +11,7 @@ from manifold_dl.coders.calling import run_coder
 from manifold_dl.coders.checks import as_problem
 from manifold_dl.coders.protocol import SparseCoder, properties_of
 from manifold_dl.engines import BlockMap, Engine
+from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.units import divide
 from manifold_dl.kernels import reduced
@@ -70,6 +71,7 @@ class BestOf:
         codes: Any = None,
         iteration: int | None = None,
         threads: int | None = None,
+        weights: Any = None,
     ) -> scipy.sparse.csc_array:
         """Codes of the columns of `signals` over the columns of `dictionary`.
 
@@ -85,16 +87,18 @@ class BestOf:
             The outer iteration, for the coders that take it.
         threads : int, optional
             All processors by default. The codes do not depend on it.
+        weights : array of length n or m×n array, optional
+            Numbers ≥ 0, for all coders and for the errors that are compared; 0 marks a missing entry.
 
         Returns
         -------
         csc_array
             d×n, of the dtype of the signals.
         """
-        Y, D = as_problem(signals, dictionary)
-        options = {"codes": codes, "iteration": iteration, "threads": threads}
+        Y, D, W = as_problem(signals, dictionary, weights)
+        options = {"codes": codes, "iteration": iteration, "threads": threads, "weights": W}
         found = [run_coder(coder, Y, D, **options) for coder in self.coders]
-        errors = [squared_errors(Y, D, X, as_engine(threads)) for X in found]
+        errors = [squared_errors(Y, D, X, W, as_engine(threads)) for X in found]
         best = np.argmin(errors, axis=0)
         columns = [np.flatnonzero(best == place) for place in range(len(found))]
         parts = [X[:, own] for X, own in zip(found, columns, strict=True)]
@@ -102,18 +106,27 @@ class BestOf:
         return scipy.sparse.csc_array(scipy.sparse.hstack(parts, format="csc")[:, order])
 
 
-def squared_errors(Y: np.ndarray, D: np.ndarray, codes: scipy.sparse.csc_array, engine: Engine) -> np.ndarray:
-    """‖y − Dx‖² of every signal."""
+def squared_errors(
+    Y: np.ndarray, D: np.ndarray, codes: scipy.sparse.csc_array, weights: np.ndarray | None, engine: Engine
+) -> np.ndarray:
+    """‖y − Dx‖² of every signal, each in units of its own; with weights (m×n) Σ w (y − Dx)²."""
     support = as_support(codes, Y.shape[1], D.shape[1])
     assert support.values is not None
     blocks = engine.open(blocks_of(Y.T, support)), engine.open(values_of(support.values, support))
-    return np.concatenate(engine.states(BlockMap(squared_errors_block, blocks, (np.ascontiguousarray(D.T),))))
+    parts = partition(Y.shape[1])
+    rows = [None if weights is None else weights[:, part].T for part in parts]
+    errors = BlockMap(squared_errors_block, (*blocks, engine.open(rows)), (np.ascontiguousarray(D.T),))
+    return np.concatenate(engine.states(errors))
 
 
-def squared_errors_block(block: Block, codes: np.ndarray, atoms: np.ndarray) -> tuple[None, np.ndarray]:
+def squared_errors_block(
+    block: Block, codes: np.ndarray, weights: np.ndarray | None, atoms: np.ndarray
+) -> tuple[None, np.ndarray]:
     """‖y − Dx‖² of every signal of one block, each in units in which its squares are ordinary numbers."""
     exponents = np.frexp(np.abs(block.signals).max(axis=1))[1]
     rest = np.array(divide(block.signals, exponents[:, None]), order="C")
     x = divide(codes, np.repeat(exponents, np.diff(block.indptr)))
     reduced.add_products(rest, block.indptr, block.indices, -x, atoms)
+    if weights is not None:
+        return None, np.einsum("nm,nm,nm->n", weights, rest, rest, dtype=float)
     return None, np.einsum("nm,nm->n", rest, rest, dtype=float)

@@ -37,13 +37,17 @@ class Coding(NamedTuple):
     in_units: Callable[[Any, int, np.dtype], Any] = in_any_units  # settings for signals divided by 2^exponent
     unit_atoms: bool = True  # whether the kernel needs atoms of norm 1
     unit_signals: bool = False  # whether the largest entry of every signal is brought between 1/2 and 1
+    weighted: Callable[..., Codes] | None = (
+        None  # (dictionary, √w∘signals, √w, settings[, start]), if there is one
+    )
 
 
 class CoderBlock(NamedTuple):
-    """Some signals, and the codes to start from, where the kernel takes any."""
+    """Some signals, the codes to start from, where the kernel takes any, and the weights of the entries."""
 
-    signals: np.ndarray  # a signal in every row
+    signals: np.ndarray  # a signal in every row; in `_encode` multiplied by √w
     start: StartingCodes | None
+    weights: np.ndarray | None = None  # like the signals; in `_encode` √w
 
 
 class CompactCodes(NamedTuple):
@@ -55,7 +59,12 @@ class CompactCodes(NamedTuple):
 
 
 def encode_blocks(
-    Y: np.ndarray, D: np.ndarray, coding: Coding, threads: int | None = None, start: Support | None = None
+    Y: np.ndarray,
+    D: np.ndarray,
+    coding: Coding,
+    threads: int | None = None,
+    start: Support | None = None,
+    weights: np.ndarray | None = None,
 ) -> scipy.sparse.csc_array:
     """Codes (d×n) of the columns of Y (m×n) over the columns of D (m×d), block by block.
 
@@ -69,6 +78,8 @@ def encode_blocks(
         All processors by default.
     start : Support, optional
         Codes of all signals to start from, for a kernel that takes them.
+    weights : m×n array, optional
+        Of the entries; Y is zero where they are.
 
     Returns
     -------
@@ -77,7 +88,7 @@ def encode_blocks(
     norms = _norms(D) if coding.unit_atoms else None
     dictionary = kernels.prepare(np.ascontiguousarray(D.T if norms is None else (D / norms).T))
     engine = as_engine(threads)
-    blocks = engine.open([_block(Y, part, start) for part in partition(Y.shape[1])])
+    blocks = engine.open([_block(Y, part, start, weights) for part in partition(Y.shape[1])])
     found = engine.states(BlockMap(encode_block, (blocks,), (dictionary, norms, coding)))
     counts, indices, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
     indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
@@ -89,6 +100,9 @@ def encode_block(
 ) -> tuple[None, CompactCodes]:
     """The codes of one block of signals, in the units of the signals and for atoms of the norms given."""
     block = block._replace(signals=np.require(block.signals, requirements=["C", "A", "W"]))
+    if block.weights is not None:
+        roots = np.sqrt(np.ascontiguousarray(block.weights))
+        block = block._replace(signals=roots * block.signals, weights=roots)
     if coding.unit_signals:
         codes = _encode_unit_signals(block, dictionary, coding)
     elif _are_ordinary(block.signals) or (exponents := row_exponents(block.signals)) is None:
@@ -106,16 +120,16 @@ def _norms(D: np.ndarray) -> np.ndarray | None:
     return None if np.abs(norms - 1).max() <= 64 * np.finfo(D.dtype).eps else norms
 
 
-def _block(Y: np.ndarray, part: slice, start: Support | None) -> CoderBlock:
-    """Views of the signals of a block and of their starting codes."""
+def _block(Y: np.ndarray, part: slice, start: Support | None, weights: np.ndarray | None) -> CoderBlock:
+    """Views of the signals of a block, of their starting codes and of their weights."""
+    own = None if weights is None else weights[:, part].T
     if start is None:
-        return CoderBlock(Y[:, part].T, None)
+        return CoderBlock(Y[:, part].T, None, own)
     indptr = start.indptr[part.start : part.stop + 1]
     entries = slice(int(indptr[0]), int(indptr[-1]))
     assert start.values is not None  # the caller has checked it
-    return CoderBlock(
-        Y[:, part].T, StartingCodes(indptr - indptr[0], start.indices[entries], start.values[entries])
-    )
+    codes = StartingCodes(indptr - indptr[0], start.indices[entries], start.values[entries])
+    return CoderBlock(Y[:, part].T, codes, own)
 
 
 def _are_ordinary(rows: np.ndarray) -> bool:
@@ -158,13 +172,28 @@ def _take_signals(block: CoderBlock, signals: np.ndarray, exponent: int) -> Code
     if start is not None:
         indptr, indices, places = take(start.indptr, start.indices, signals)
         start = StartingCodes(indptr, indices, divide(start.values[places], exponent))
-    return CoderBlock(divide(block.signals[signals], exponent), start)
+    roots = None if block.weights is None else block.weights[signals]
+    return CoderBlock(divide(block.signals[signals], exponent), start, roots)
 
 
 def _encode(block: CoderBlock, dictionary: PreparedDictionary, coding: Coding, exponent: int) -> CompactCodes:
     """Call the kernel on signals in units of 2^exponent, and keep the entries that count."""
     settings = coding.in_units(coding.settings, exponent, block.signals.dtype)
     start = () if block.start is None else (block.start,)
-    counts, indices, values = coding.kernel(dictionary, block.signals, settings, *start)
+    if block.weights is None:
+        counts, indices, values = coding.kernel(dictionary, block.signals, settings, *start)
+    elif coding.weighted is not None:
+        counts, indices, values = coding.weighted(dictionary, block.signals, block.weights, settings, *start)
+    else:
+        counts, indices, values = kernels.encode_by_pattern(
+            coding.kernel,
+            kernels.prepare,
+            dictionary.atoms,
+            block.signals,
+            block.weights,
+            settings,
+            coding.unit_atoms,
+            block.start,
+        )
     used = np.arange(indices.shape[1]) < counts[:, None]
     return CompactCodes(counts, indices[used], values[used])

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl._validation import require_sound_indices
-from manifold_dl.components.calling import call
+from manifold_dl.components.calling import call, require_weights
 from manifold_dl.components.errors import ComponentError, naming
 
 
@@ -28,8 +28,8 @@ def run_coder(
     dictionary : m×d array
         An atom in every column.
     **options
-        `threads`, `codes` and `iteration` of `FullSparseCoder.encode`: those that the coder's `encode` names
-        are passed on.
+        `threads`, `codes`, `iteration` and `weights` of `FullSparseCoder.encode`: those that the coder's
+        `encode` names are passed on. If there are weights it has to name them.
 
     Returns
     -------
@@ -49,6 +49,8 @@ def run_coder(
     >>> run_coder(Correlations(), np.eye(2), np.eye(2), threads=1).toarray().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    if options.get("weights") is not None:
+        require_weights(coder, "coder", coder.encode)
     with naming(coder, "coder"):
         codes = call(coder, "coder", coder.encode, signals, dictionary, **options)
         shape = (dictionary.shape[1], signals.shape[1])

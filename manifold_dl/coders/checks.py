@@ -5,14 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_dictionary, as_matrix
+from manifold_dl._validation import as_dictionary, as_observed
 
 
-def as_problem(signals: Any, dictionary: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Signals and a dictionary of the same dtype, finite and of fitting shapes."""
-    Y = as_matrix(signals, "signals")
+def as_problem(
+    signals: Any, dictionary: Any, weights: Any = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Signals, a dictionary of the same dtype and m×n weights, finite and of fitting shapes.
+
+    Weights per signal are not returned: each multiplies all that a coder minimises for its signal, so the
+    codes are those without it. A signal of weight 0 becomes zero, and so do its codes.
+    """
+    Y, W = as_observed(signals, weights)
     D = as_dictionary(dictionary, n_rows=Y.shape[0])
-    return Y, D.astype(Y.dtype, copy=False)
+    if W is not None and W.ndim == 1:
+        W = None
+    return Y, D.astype(Y.dtype, copy=False), W
 
 
 def require_sparsity(sparsity: Any, m: int | None = None, d: int | None = None) -> None:

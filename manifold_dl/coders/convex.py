@@ -1,6 +1,7 @@
 """Codes that minimise the ℓ₁ norm: the lasso and its limit, basis pursuit."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.coders.blockwise import Coding, encode_blocks
+from manifold_dl.coders.blockwise import Coding, encode_blocks, in_any_units
 from manifold_dl.coders.checks import as_problem, require_fraction, require_sparsity
 from manifold_dl.engines.units import divide
 from manifold_dl.kernels import coding as kernels
@@ -36,12 +37,19 @@ class Lasso:
         The duality gap allowed, as a fraction of the objective. Rounding of the correlations adds up to
         32·eps/a to it, where a is `alpha` as a fraction of max |Dᵀy|: with a = 0.1 that is 4e-5 in single
         precision (seen: 8e-6) and 7e-14 in double.
+    nonnegative : bool
+        Only codes ≥ 0: scikit-learn's `positive_code`. With `relative` the penalty is then a fraction of
+        max Dᵀy, and with `sparsity` the last solve is non-negative least squares.
 
     Notes
     -----
     The kernel is an active-set method that ends at the exact solution for the signs it finds; a first pass
     costs about twice as much as OMP with as many atoms, and `codes`, the last codes, shorten it. In single
     precision, signals whose codes do not satisfy the optimality conditions are coded again in double.
+
+    Weights of entries multiply the squared errors and not the penalty: a signal with half of its entries
+    missing has about half the correlations Dᵀ(w∘y), and an absolute penalty shrinks its codes twice as much.
+    `relative` follows the weights.
 
     References
     ----------
@@ -63,6 +71,7 @@ class Lasso:
     sparsity: int | None = None
     relative: bool = False
     tol: float = 1e-6
+    nonnegative: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.alpha, Real) or isinstance(self.alpha, bool):
@@ -113,6 +122,11 @@ class Lasso:
         -------
         LassoSolver
         """
+        if self.nonnegative:
+            raise ValueError(
+                "nonnegative=True: codes that follow a dictionary by the lasso have both signs here. Use the "
+                'coder in learn_dictionary with update=SimCO(codes="fixed").'
+            )
         if self.relative or self.sparsity is not None:
             option = "relative=True" if self.relative else f"sparsity={self.sparsity}"
             raise ValueError(
@@ -122,7 +136,13 @@ class Lasso:
         return LassoSolver(math.ldexp(self.alpha, -unit.exponent), mu)
 
     def encode(
-        self, signals: np.ndarray, dictionary: np.ndarray, *, codes: Any = None, threads: int | None = None
+        self,
+        signals: np.ndarray,
+        dictionary: np.ndarray,
+        *,
+        codes: Any = None,
+        threads: int | None = None,
+        weights: Any = None,
     ) -> scipy.sparse.csc_array:
         """Codes of the columns of `signals` over the columns of `dictionary`.
 
@@ -136,18 +156,22 @@ class Lasso:
             Where to start from: the last codes of the same signals.
         threads : int, optional
             All processors by default. The codes do not depend on it.
+        weights : array of length n or m×n array, optional
+            Numbers ≥ 0. One per entry multiplies the squared error of that entry; 0 marks a missing entry,
+            which may hold anything. One per signal does not change its codes, unless it is 0.
 
         Returns
         -------
         csc_array
             d×n, of the dtype of the signals.
         """
-        Y, D = as_problem(signals, dictionary)
+        Y, D, W = as_problem(signals, dictionary, weights)
         if self.sparsity is not None:
             require_sparsity(self.sparsity, *D.shape)
-        settings = LassoSettings(np.array([self.alpha]), self.relative, self.tol, self.sparsity or 0)
-        coding = Coding(kernels.lasso, settings, penalties_in_units, unit_atoms=False)
-        return encode_blocks(Y, D, coding, threads, _starting_codes(codes, Y, D))
+        path, refit = np.array([self.alpha]), self.sparsity or 0
+        settings = LassoSettings(path, self.relative, self.tol, refit, self.nonnegative)
+        coding = lasso_coding(settings, penalties_in_units)
+        return encode_blocks(Y, D, coding, threads, _starting_codes(codes, Y, D), W)
 
 
 @dataclass(frozen=True)
@@ -185,7 +209,7 @@ class BasisPursuit:
         require_fraction("smallest", self.smallest)
 
     def encode(
-        self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None
+        self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None, weights: Any = None
     ) -> scipy.sparse.csc_array:
         """Codes of the columns of `signals` over the columns of `dictionary`.
 
@@ -197,18 +221,26 @@ class BasisPursuit:
             An atom in every column, of any norm.
         threads : int, optional
             All processors by default. The codes do not depend on it.
+        weights : array of length n or m×n array, optional
+            Numbers ≥ 0. One per entry multiplies the squared error of that entry; 0 marks a missing entry,
+            which may hold anything. One per signal does not change its codes, unless it is 0.
 
         Returns
         -------
         csc_array
             d×n, of the dtype of the signals.
         """
-        Y, D = as_problem(signals, dictionary)
+        Y, D, W = as_problem(signals, dictionary, weights)
         # Rounding leaves correlations of about eps; a smaller penalty would be lost among them.
         smallest = max(self.smallest, 1e3 * np.finfo(Y.dtype).eps)
         path = np.append(2.0 ** -np.arange(1, np.ceil(-np.log2(smallest))), smallest)
         settings = LassoSettings(path, True, 1e-6, min(D.shape))
-        return encode_blocks(Y, D, Coding(kernels.lasso, settings, unit_atoms=False), threads)
+        return encode_blocks(Y, D, lasso_coding(settings), threads, weights=W)
+
+
+def lasso_coding(settings: LassoSettings, in_units: Callable = in_any_units) -> Coding:
+    """How blocks are coded by the lasso."""
+    return Coding(kernels.lasso, settings, in_units, unit_atoms=False, weighted=kernels.weighted_lasso)
 
 
 def penalties_in_units(settings: LassoSettings, exponent: int, dtype: np.dtype) -> LassoSettings:

@@ -20,6 +20,9 @@ class OMP(TolerancePursuit):
         Stop once ‖y − Dx‖² ≤ tol, the error-constrained form used in denoising. The residual itself is
         measured before a signal is declared done; the usual recursion for its norm loses all digits near an
         exact fit. Give `sparsity`, `tol` or both.
+    nonnegative : bool
+        Only codes ≥ 0: add the atom with the largest positive product with the residual, then solve
+        non-negative least squares, which may drop an atom again.
 
     Notes
     -----
@@ -28,12 +31,17 @@ class OMP(TolerancePursuit):
     by the angle, the codes belong to the atoms as given. scikit-learn's `orthogonal_mp` does
     the same for atoms of norm 1.
 
+    With weights w of entries the next atom is the one with the largest |⟨w∘d, r⟩|/‖√w∘d‖, and `tol` bounds
+    Σ w (y − Dx)². A signal gets at most as many atoms as it has entries with a weight.
+
     The result has the dtype of the signals and does not depend on `threads`.
 
     References
     ----------
     Pati, Rezaiifar and Krishnaprasad (1993), Orthogonal matching pursuit. Rubinstein, Zibulevsky and Elad
     (2008), Efficient implementation of the K-SVD algorithm using batch orthogonal matching pursuit.
+    Bruckstein, Elad and Zibulevsky (2008), On the uniqueness of nonnegative sparse solutions to
+    underdetermined systems of equations.
 
     Examples
     --------
@@ -48,11 +56,15 @@ class OMP(TolerancePursuit):
 
     sparsity: int | None = None
     tol: float | None = None
+    nonnegative: bool = False
 
     optimal_on_support = True
 
     def _kernel(self) -> Callable[..., Codes]:
-        return kernels.omp
+        return kernels.nonnegative_omp if self.nonnegative else kernels.omp
+
+    def _weighted_kernel(self) -> Callable[..., Codes] | None:
+        return kernels.weighted_nonnegative_omp if self.nonnegative else kernels.weighted_omp
 
 
 @dataclass(frozen=True)
@@ -92,3 +104,6 @@ class ForwardSelection(TolerancePursuit):
 
     def _kernel(self) -> Callable[..., Codes]:
         return kernels.forward_selection
+
+    def _weighted_kernel(self) -> Callable[..., Codes] | None:
+        return kernels.weighted_forward_selection

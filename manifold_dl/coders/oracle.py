@@ -11,6 +11,7 @@ import scipy.sparse
 
 from manifold_dl.coders.checks import as_problem
 from manifold_dl.engines import BlockMap
+from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.units import divide, multiply, row_exponents
 from manifold_dl.kernels import reduced
@@ -45,7 +46,7 @@ class FixedSupport:
     numbers_atoms = True  # the atoms are named by number, so their order matters
 
     def encode(
-        self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None
+        self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None, weights: Any = None
     ) -> scipy.sparse.csc_array:
         """Codes of the columns of `signals` over the columns of `dictionary`.
 
@@ -57,33 +58,49 @@ class FixedSupport:
             An atom in every column, of any norm.
         threads : int, optional
             All processors by default. The codes do not depend on it.
+        weights : array of length n or m×n array, optional
+            Numbers ≥ 0. One per entry multiplies the squared error of that entry; 0 marks a missing entry,
+            which may hold anything. One per signal does not change its codes, unless it is 0.
 
         Returns
         -------
         csc_array
             d×n, of the dtype of the signals.
         """
-        Y, D = as_problem(signals, dictionary)
-        return least_squares_codes(Y, D, self.support, threads)
+        Y, D, W = as_problem(signals, dictionary, weights)
+        return least_squares_codes(Y, D, self.support, threads, W)
 
 
 def least_squares_codes(
-    Y: np.ndarray, D: np.ndarray, support: Any, threads: int | None = None
+    Y: np.ndarray,
+    D: np.ndarray,
+    support: Any,
+    threads: int | None = None,
+    weights: np.ndarray | None = None,
 ) -> scipy.sparse.csc_array:
     """Codes of the columns of Y on a support, structure unchanged."""
     support, engine = as_support(support, Y.shape[1], D.shape[1]), as_engine(threads)
     atoms = np.ascontiguousarray(D.T)
     blocks = engine.open(blocks_of(Y.T, support))
-    values = engine.states(BlockMap(least_squares_block, (blocks,), (atoms, reduced.gram(atoms, atoms))))
+    parts = partition(Y.shape[1])
+    own = engine.open([None if weights is None else weights[:, part].T for part in parts])
+    gram = reduced.gram(atoms, atoms)
+    values = engine.states(BlockMap(least_squares_block, (blocks, own), (atoms, gram)))
     return support.codes(np.concatenate(values))
 
 
-def least_squares_block(block: Block, atoms: np.ndarray, gram: np.ndarray) -> tuple[None, np.ndarray]:
+def least_squares_block(
+    block: Block, weights: np.ndarray | None, atoms: np.ndarray, gram: np.ndarray
+) -> tuple[None, np.ndarray]:
     """The least-squares codes of one block of signals."""
     rows = np.require(block.signals, requirements=["C", "A", "W"])
     exponents = row_exponents(rows)
     if exponents is not None:
         rows = divide(rows, exponents[:, None])
     arranged = Block(rows, block.indptr, block.indices, reduced.make_batches(block.indptr, block.indices))
-    codes = reduced.fit_codes(arranged, atoms, gram, 0.0, keep_factors=False).solutions.codes
+    if weights is None:
+        codes = reduced.fit_codes(arranged, atoms, gram, 0.0, keep_factors=False).solutions.codes
+    else:
+        own = np.ascontiguousarray(weights)
+        codes = reduced.fit_weighted_codes(arranged, own, atoms, 0.0, keep_factors=False).solutions.codes
     return None, codes if exponents is None else multiply(codes, np.repeat(exponents, np.diff(block.indptr)))

@@ -49,11 +49,14 @@ class FullSparseCoder(SparseCoder, Protocol):
         Whether signals multiplied by c get codes multiplied by c. False by default.
     numbers_atoms : bool
         Whether the coder names atoms by number, so that their order matters. False by default.
+    nonnegative : bool
+        Whether no code is negative. False by default.
     """
 
     optimal_on_support: bool
     scale_equivariant: bool
     numbers_atoms: bool
+    nonnegative: bool
 
     def encode(
         self,
@@ -63,8 +66,11 @@ class FullSparseCoder(SparseCoder, Protocol):
         threads: int | None = None,
         codes: Any = None,
         iteration: int | None = None,
+        weights: np.ndarray | None = None,
     ) -> Any:
         """Codes of the columns of `signals`. An `encode` without a keyword is called without it.
+
+        One without `weights` is refused where there are any: it would take missing entries for data.
 
         Parameters
         ----------
@@ -79,6 +85,9 @@ class FullSparseCoder(SparseCoder, Protocol):
             first iteration.
         iteration : int, optional
             The outer iteration of the learning loop, from 0. None outside of a loop.
+        weights : array of length n or m×n array, optional
+            Numbers ≥ 0, one per signal or one per entry, where 0 marks a missing one. In the learning loop
+            the signals are zero there. None if all are 1.
 
         Returns
         -------
@@ -93,6 +102,7 @@ class CoderProperties(NamedTuple):
     optimal_on_support: bool = False
     scale_equivariant: bool = False
     numbers_atoms: bool = False
+    nonnegative: bool = False
 
 
 def properties_of(coder: Any) -> CoderProperties:
@@ -112,6 +122,6 @@ def properties_of(coder: Any) -> CoderProperties:
     --------
     >>> from manifold_dl.coders import OMP
     >>> properties_of(OMP(sparsity=3))
-    CoderProperties(optimal_on_support=True, scale_equivariant=True, numbers_atoms=False)
+    CoderProperties(optimal_on_support=True, scale_equivariant=True, numbers_atoms=False, nonnegative=False)
     """
     return CoderProperties(*(bool(getattr(coder, name, False)) for name in CoderProperties._fields))

@@ -23,7 +23,7 @@ class Pursuit:
     sparsity: Any
 
     def encode(
-        self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None
+        self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None, weights: Any = None
     ) -> scipy.sparse.csc_array:
         """Codes of the columns of `signals` over the columns of `dictionary`.
 
@@ -35,14 +35,17 @@ class Pursuit:
             An atom in every column, of any norm.
         threads : int, optional
             All processors by default. The codes do not depend on it.
+        weights : array of length n or m×n array, optional
+            Numbers ≥ 0. One per entry multiplies the squared error of that entry; 0 marks a missing entry,
+            which may hold anything. One per signal does not change its codes, unless it is 0.
 
         Returns
         -------
         csc_array
             d×n, of the dtype of the signals.
         """
-        Y, D = as_problem(signals, dictionary)
-        return encode_blocks(Y, D, self._coding(*D.shape), threads)
+        Y, D, W = as_problem(signals, dictionary, weights)
+        return encode_blocks(Y, D, self._coding(*D.shape), threads, weights=W)
 
     def _coding(self, m: int, d: int) -> Coding:
         """The kernel and its settings for signals of length m and d atoms."""
@@ -51,6 +54,10 @@ class Pursuit:
     def _kernel(self) -> Callable[..., Codes]:
         """One of `kernels.coding`."""
         raise NotImplementedError  # each pursuit has its own
+
+    def _weighted_kernel(self) -> Callable[..., Codes] | None:
+        """One of `kernels.coding` for entries with weights, where there is one."""
+        return None
 
 
 class TolerancePursuit(Pursuit):
@@ -67,7 +74,9 @@ class TolerancePursuit(Pursuit):
         return self.tol is None
 
     def _coding(self, m: int, d: int) -> Coding:
-        return Coding(self._kernel(), self._settings(m, d), tolerance_in_units)
+        return Coding(
+            self._kernel(), self._settings(m, d), tolerance_in_units, weighted=self._weighted_kernel()
+        )
 
     def _settings(self, m: int, d: int) -> PursuitSettings:
         sparsity = min(m, d) if self.sparsity is None else self.sparsity

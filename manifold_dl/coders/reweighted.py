@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -71,7 +72,7 @@ class FOCUSS:
         require_count("max_iter", self.max_iter)
 
     def encode(
-        self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None
+        self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None, weights: Any = None
     ) -> scipy.sparse.csc_array:
         """Codes of the columns of `signals` over the columns of `dictionary`.
 
@@ -83,18 +84,22 @@ class FOCUSS:
             An atom in every column, of any norm.
         threads : int, optional
             All processors by default. The codes do not depend on it.
+        weights : array of length n or m×n array, optional
+            Numbers ≥ 0. One per entry multiplies the squared error of that entry; 0 marks a missing entry,
+            which may hold anything. One per signal does not change its codes, unless it is 0.
 
         Returns
         -------
         csc_array
             d×n, of the dtype of the signals.
         """
-        Y, D = as_problem(signals, dictionary)
+        Y, D, W = as_problem(signals, dictionary, weights)
         if self.sparsity is not None:
             require_sparsity(self.sparsity, *D.shape)
         size = min(D.shape) if self.sparsity is None else self.sparsity
         ridge = max(float(self.ridge), 8 * float(np.finfo(Y.dtype).eps))  # less would be lost in rounding
         settings = kernels.FocussSettings(size, float(self.p), ridge, self.max_iter, float(self.negligible))
         # The kernel finds the supports; their codes are those of the atoms and signals as given.
-        support = encode_blocks(Y, D, Coding(kernels.focuss, settings, unit_signals=True), threads)
-        return least_squares_codes(Y, D, support, threads)
+        coding = Coding(kernels.focuss, settings, unit_signals=True)
+        support = encode_blocks(Y, D, coding, threads, weights=W)
+        return least_squares_codes(Y, D, support, threads, W)

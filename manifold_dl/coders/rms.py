@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.coders.checks import as_problem, require_sparsity
+from manifold_dl.coders.checks import require_sparsity
 from manifold_dl.coders.convex import Lasso
-from manifold_dl.engines.sources import as_signals
+from manifold_dl.engines.threads import as_engine
+from manifold_dl.engines.weights import as_weighted_signals
 from manifold_dl.problem.solvers import LassoSolver, SignalUnit
 
 
@@ -23,7 +24,8 @@ class RmsLasso:
     Parameters
     ----------
     alpha : float
-        The penalty as a fraction of the root mean square norm of the signals that are coded together.
+        The penalty as a fraction of the root mean square norm of the signals that are coded together; with
+        weights √(Σ w y²/Σ_j w̄_j), where w̄_j is the mean weight of signal j.
     sparsity : int, optional
         Keep only so many coefficients of each code, the largest, and solve for them again by least squares.
 
@@ -71,7 +73,13 @@ class RmsLasso:
         return LassoSolver(self._penalty(unit.rms), mu)
 
     def encode(
-        self, signals: np.ndarray, dictionary: np.ndarray, *, codes: Any = None, threads: int | None = None
+        self,
+        signals: np.ndarray,
+        dictionary: np.ndarray,
+        *,
+        codes: Any = None,
+        threads: int | None = None,
+        weights: Any = None,
     ) -> scipy.sparse.csc_array:
         """Codes of the columns of `signals` over the columns of `dictionary`.
 
@@ -85,16 +93,20 @@ class RmsLasso:
             Where to start from: the last codes of the same signals.
         threads : int, optional
             All processors by default. The codes do not depend on it.
+        weights : array of length n or m×n array, optional
+            Numbers ≥ 0. One per entry multiplies the squared error of that entry; 0 marks a missing entry,
+            which may hold anything. One per signal does not change its codes, unless it is 0.
 
         Returns
         -------
         csc_array
             d×n, of the dtype of the signals.
         """
-        Y, D = as_problem(signals, dictionary)
-        rows, energy, exponent = as_signals(Y)
-        penalty = np.ldexp(self._penalty(float(np.sqrt(energy / len(rows)))), exponent)
-        return Lasso(float(penalty), self.sparsity).encode(Y, D, codes=codes, threads=threads)
+        known = as_weighted_signals(signals, weights, as_engine(threads))
+        rms = np.sqrt(known.energy / known.total_weight) if known.total_weight > 0 else 0.0
+        penalty = np.ldexp(self._penalty(float(rms)), known.exponent)
+        coder = Lasso(float(penalty), self.sparsity)
+        return coder.encode(signals, dictionary, codes=codes, threads=threads, weights=weights)
 
     def _penalty(self, rms: float) -> float:
         """The penalty for signals of this size; any will do for signals of zeros."""

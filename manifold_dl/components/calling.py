@@ -59,6 +59,58 @@ def call(part: Any, role: str, function: Callable, *arguments: Any, **options: A
     return function(*arguments, **known)
 
 
+def takes(function: Callable, name: str) -> bool:
+    """Whether a function can be called with a keyword of this name.
+
+    Parameters
+    ----------
+    function : callable
+        A component or a method of one.
+    name : str
+        The keyword.
+
+    Returns
+    -------
+    bool
+        True also where the signature is not known.
+
+    Examples
+    --------
+    >>> takes(lambda signals, rng=None: signals, "weights")
+    False
+    """
+    try:
+        parameters = _signature(function).parameters
+    except (TypeError, ValueError):
+        return True
+    return name in parameters or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+
+
+def require_weights(part: Any, role: str, function: Callable) -> None:
+    """Refuse a component that would take missing entries for data, where there are weights.
+
+    Parameters
+    ----------
+    part : object
+        The component, for the error.
+    role : str
+        What the component is in the run, for the error.
+    function : callable
+        The component itself or a method of it.
+
+    Raises
+    ------
+    ComponentError
+        If the function has no parameter `weights`.
+    """
+    if not takes(function, "weights"):
+        fault = (
+            "has no parameter `weights`, and would take missing entries for data: give it one, "
+            "weights=None by default, or use a component that has it"
+        )
+        raise ComponentError(part, role, fault)
+
+
 def _signature(function: Callable) -> inspect.Signature:
     """The signature. It takes twenty microseconds to find, so that of a method is cached."""
     if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from manifold_dl.coders.calling import run_coder
+from manifold_dl.components.calling import takes
 from manifold_dl.diagnostics.report import Inspection, Report, require_object
 
 # Rounding in single precision is about 1e-7; these allow for the condition of a few random atoms.
@@ -36,7 +37,11 @@ def check_coder(
 
     - ``optimal_on_support``: the codes are a least-squares fit on their own support;
     - ``scale_equivariant``: signals multiplied by c get codes multiplied by c;
-    - ``numbers_atoms``: its codes depend on the numbers of the atoms, so they are not reordered.
+    - ``numbers_atoms``: its codes depend on the numbers of the atoms, so they are not reordered;
+    - ``nonnegative``: no code is negative, and signs are not flipped.
+
+    If its `encode` has the keyword `weights`, weights of one change nothing, missing entries, of weight zero,
+    never matter, and no code is worse than none with weights either.
 
     Parameters
     ----------
@@ -63,13 +68,14 @@ def check_coder(
     --------
     >>> from manifold_dl.coders import OMP
     >>> check_coder(OMP(sparsity=3))
-    OMP: 6 properties hold.
+    OMP: 7 properties hold.
       holds: the codes are finite and d×n, and the same at every call
       holds: signs and order of atoms and signals carry over to the codes
       holds: no code is worse than none
       holds: the codes are optimal on their support
       holds: the codes scale with the signals
       holds: zeros, copies, tiny and huge signals do no harm
+      holds: missing entries never matter
     """
     require_object(coder, "encode", "OMP(sparsity=5)")
     dtype = np.dtype(dtype)
@@ -85,6 +91,7 @@ def check_coder(
     _check_symmetries(inspection, run, Y, D, rng)
     _check_quality(inspection, run, Y, D)
     _check_extreme_signals(inspection, run, Y, D)
+    _check_weights(inspection, run, Y, D, rng)
     return inspection.report()
 
 
@@ -95,9 +102,11 @@ class _Runner:
     inspection: Inspection
     coder: Any
 
-    def __call__(self, signals: np.ndarray, dictionary: np.ndarray) -> scipy.sparse.csc_array:
+    def __call__(
+        self, signals: np.ndarray, dictionary: np.ndarray, weights: np.ndarray | None = None
+    ) -> scipy.sparse.csc_array:
         with self.inspection.calling():
-            return run_coder(self.coder, signals, dictionary)
+            return run_coder(self.coder, signals, dictionary, weights=weights)
 
     def promises(self, name: str) -> bool:
         """Return an optional attribute of the protocol of a coder, False by default."""
@@ -137,9 +146,13 @@ def _check_symmetries(
             inspection.fail(fault)
 
     flips = rng.choice([-1.0, 1.0], D.shape[1]).astype(D.dtype)
-    fault = "is not sign-equivariant: an atom flipped did not flip its codes"
-    require_codes(Y, D * flips, X * flips[:, None], fault)
-    require_codes(-Y, D, -X, "is not sign-equivariant: a signal flipped did not flip its code")
+    if run.promises("nonnegative"):
+        fault = "promises nonnegative, but a code is negative"
+        inspection.require(X.min() >= 0, "no code is negative", fault)
+    else:
+        fault = "is not sign-equivariant: an atom flipped did not flip its codes"
+        require_codes(Y, D * flips, X * flips[:, None], fault)
+        require_codes(-Y, D, -X, "is not sign-equivariant: a signal flipped did not flip its code")
     if run.promises("numbers_atoms"):
         inspection.require(True, "signs of atoms and signals carry over to the codes", "")
         return
@@ -201,6 +214,32 @@ def _check_extreme_signals(inspection: Inspection, run: _Runner, Y: np.ndarray, 
         )
         _require_no_worse_than_zero(inspection, Y, D, scaled, f" for {name} signals")
     inspection.require(True, "zeros, copies, tiny and huge signals do no harm", "")
+
+
+def _check_weights(
+    inspection: Inspection, run: _Runner, Y: np.ndarray, D: np.ndarray, rng: np.random.Generator
+) -> None:
+    fact = "missing entries never matter"
+    if not takes(run.coder.encode, "weights"):
+        inspection.skip(f"{fact} (there is no keyword weights)")
+        return
+    observed = rng.random(Y.shape) < 0.7
+    observed[:, 0], observed[1:, 1] = False, False
+    weights, roots = observed.astype(Y.dtype), np.sqrt(observed.astype(Y.dtype))
+    if not _same(run.coder.encode(Y, D, weights=np.ones(Y.shape)), run.coder.encode(Y, D)):
+        inspection.fail("gave other codes for weights of one than without weights")
+    codes = [run.coder.encode(np.where(observed, Y, hidden), D, weights=weights) for hidden in (np.nan, 1e3)]
+    inspection.require(_same(*codes), fact, "gave other codes for other values of missing entries")
+    for j in range(Y.shape[1]):  # with weights the problem is that of √w∘y and √w∘D
+        root, X = roots[:, [j]], scipy.sparse.csc_array(codes[0])[:, [j]]
+        _require_no_worse_than_zero(inspection, root * Y[:, [j]], root * D, X, " with weights")
+
+
+def _same(codes: Any, others: Any) -> bool:
+    """Whether both are the same, bit by bit."""
+    codes, others = scipy.sparse.csc_array(codes), scipy.sparse.csc_array(others)
+    same = np.array_equal(codes.indptr, others.indptr) and np.array_equal(codes.indices, others.indices)
+    return same and np.array_equal(codes.data, others.data)
 
 
 def _require_no_worse_than_zero(

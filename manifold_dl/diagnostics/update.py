@@ -9,8 +9,8 @@ import numpy.typing as npt
 import scipy.sparse
 
 from manifold_dl.coders.calling import as_codes
-from manifold_dl.components.calling import call
-from manifold_dl.diagnostics.report import Inspection, Report, require_object
+from manifold_dl.components.calling import call, takes
+from manifold_dl.diagnostics.report import CheckFailed, Inspection, Report, require_object
 from manifold_dl.updates.protocol import coder_of, keeps_supports
 
 # Relative rounding of sums over a few hundred entries, times the condition of a few random atoms.
@@ -34,7 +34,9 @@ def check_update(
     On random signals, with least-squares codes on a random support, one signal of zeros and one unused atom:
     the result has the right shapes, types and finite numbers; atoms have unit norm; no code appears outside
     the support; the objective does not rise; the arguments are not changed; and the same seed gives the same
-    bits.
+    bits. An update with a keyword `weights` is called with a weight per signal and with a weight per entry,
+    too: the weighted objective does not rise, and missing entries may be NaN. It may refuse either with a
+    `ValueError`.
 
     Parameters
     ----------
@@ -96,6 +98,10 @@ def check_update(
         "the same seed gives the same bits",
         "is not deterministic: a second call with the same rng gave another result",
     )
+    if takes(update, "weights"):
+        _check_weights(inspection, update, *before, np.random.default_rng(0))
+    else:
+        inspection.skip("weights (there is no keyword `weights`)")
     return inspection.report()
 
 
@@ -107,6 +113,46 @@ def _check_supports(inspection: Inspection, update: Any, X: Any, X_new: Any) -> 
     where = tuple(int(i) for i in np.argwhere(grown)[0]) if grown.any() else ()
     fault = f"put a code outside of the support, at {where}"
     inspection.require(not grown.any(), "the support does not grow", fault)
+
+
+def _check_weights(
+    inspection: Inspection,
+    update: Any,
+    Y: np.ndarray,
+    D: np.ndarray,
+    X: scipy.sparse.csc_array,
+    rng: np.random.Generator,
+) -> None:
+    """The weighted objective must not rise, and missing values must not matter."""
+    per_signal, per_entry = np.ones(Y.shape[1], Y.dtype), np.ones_like(Y)
+    for weights in (per_signal, per_entry):
+        weights *= rng.uniform(0.5, 2.0, weights.shape).astype(Y.dtype)
+    per_entry[-2:][rng.random((2, Y.shape[1])) > 0.5] = 0  # enough entries for every support are left
+    objective = _declared_objective(update)
+    if objective is None:
+        inspection.skip("weights (the objective is not known)")
+        return
+    for kind, weights in {"signal": per_signal, "entry": per_entry}.items():
+        missing = np.broadcast_to(weights == 0, Y.shape)
+        try:
+            D_new, X_new = _run(inspection, update, np.where(missing, 0, Y), D, X, weights)
+        except CheckFailed as fault:
+            if not isinstance(fault.__cause__, ValueError):
+                raise
+            inspection.skip(f"a weight per {kind} (refused: {fault.__cause__})")
+            continue
+        old, new = objective(Y, D, X, weights), objective(Y, D_new, X_new, weights)
+        inspection.require(
+            new <= old + _ROUNDING[Y.dtype] * max(abs(old), float(np.vdot(Y, Y))),
+            f"with a weight per {kind} the objective does not rise",
+            f"raised the objective with a weight per {kind} from {old:.6g} to {new:.6g}",
+        )
+        D_nan, X_nan = _run(inspection, update, np.where(missing, np.nan, Y), D, X, weights)
+        inspection.require(
+            np.array_equal(D_new, D_nan) and _same(X_new, X_nan),
+            f"with a weight per {kind} missing values do not matter",
+            "gave another result when entries of weight zero were NaN",
+        )
 
 
 def _check_norms(inspection: Inspection, D_new: np.ndarray, unit_atoms: bool) -> None:
@@ -133,7 +179,7 @@ def _problem(
     return Y.astype(dtype), D.astype(dtype), scipy.sparse.csc_array(X.astype(dtype))
 
 
-def _declared_objective(update: Any) -> Callable[[Any, Any, Any], float] | None:
+def _declared_objective(update: Any) -> Callable[..., float] | None:
     """‖Y − DX‖² with the penalties on codes and dictionary that the rule states; None if it does not."""
     coder = coder_of(update)
     if not keeps_supports(update) and not hasattr(coder, "penalty"):
@@ -142,9 +188,10 @@ def _declared_objective(update: Any) -> Callable[[Any, Any, Any], float] | None:
     mu = float(mu) if isinstance(mu, Real) else 0.0
     penalties = getattr(update, "regularizers", ())
 
-    def objective(Y: Any, D: Any, X: Any) -> float:
+    def objective(Y: Any, D: Any, X: Any, weights: Any = 1.0) -> float:
         Y, D, X = Y.astype(float), D.astype(float), X.astype(float)
-        fit = np.sum((Y - D @ X) ** 2) + mu * np.sum(X.data**2)
+        of_signals = weights if np.ndim(weights) == 1 else 1.0
+        fit = np.sum(weights * (Y - D @ X) ** 2) + mu * np.sum(of_signals * X.toarray() ** 2)
         on_codes = 0.0 if coder is None else 2 * coder.penalty(X)  # of ½‖Y − DX‖²
         return float(fit) + on_codes + sum(float(penalty.value(D)) for penalty in penalties)
 
@@ -152,11 +199,16 @@ def _declared_objective(update: Any) -> Callable[[Any, Any, Any], float] | None:
 
 
 def _run(
-    inspection: Inspection, update: Any, Y: np.ndarray, D: np.ndarray, X: scipy.sparse.csc_array
+    inspection: Inspection,
+    update: Any,
+    Y: np.ndarray,
+    D: np.ndarray,
+    X: scipy.sparse.csc_array,
+    weights: np.ndarray | None = None,
 ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
     """Return the new dictionary and codes, which are m×d and d×n."""
     with inspection.calling():
-        options = {"iteration": 0, "rng": np.random.default_rng(0)}
+        options = {"iteration": 0, "rng": np.random.default_rng(0), "weights": weights}
         result = call(update, "update rule", update, Y, D, X, **options)
     pair = isinstance(result, tuple | list) and len(result) == 2
     fault = f"returned {type(result).__name__}, where a pair (dictionary, codes) is expected"

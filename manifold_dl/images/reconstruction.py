@@ -1,9 +1,11 @@
 """A picture from its represented patches: they overlap, and where they do their average is taken.
 
-The reconstruction works in strips, so its memory does not grow with the picture. `denoise` calls it.
+The reconstruction works in strips, so its memory does not grow with the picture. `denoise` calls it, and
+`inpaint` the one with weights.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,16 +67,130 @@ def reconstruct(
     return (own * pixels + total) / (own + weight)[:, :, None]
 
 
+@dataclass(frozen=True)
+class WeightedPatches:
+    """An estimate of a picture, and the weights of its pixels: 1 where they were observed.
+
+    Attributes
+    ----------
+    picture : Picture
+        Complete: missing pixels are estimates.
+    missing : rows×columns×channels boolean array
+    estimated : float
+        The weight of an estimated pixel.
+    """
+
+    picture: Picture
+    missing: np.ndarray
+    estimated: float
+
+    def at(self, rows: Any, columns: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Patches that begin at these pixels, without their means, the means, and weights of mean 1.
+
+        Parameters
+        ----------
+        rows, columns : int arrays
+            Of one shape.
+
+        Returns
+        -------
+        patches, means, weights
+            n×m, n×channels and n×m arrays.
+        """
+        p = self.picture.patch_size
+        patches, means = centred(self.picture.windows[rows, columns])
+        holes = np.lib.stride_tricks.sliding_window_view(self.missing, (p, p), axis=(0, 1))
+        weights = np.where(holes[rows, columns], self.estimated, 1).reshape(len(patches), -1)
+        weights = weights / weights.mean(axis=1, keepdims=True)  # so that a tolerance is a mean error
+        return patches, means, weights.astype(patches.dtype)
+
+    def random(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Patches drawn at random among those with an observed pixel, and their weights.
+
+        Parameters
+        ----------
+        count : int
+        rng : Generator
+
+        Returns
+        -------
+        signals, weights
+            m×n arrays.
+        """
+        if count < 1:
+            raise ValueError(f"n_patches={count}: learning needs at least one patch.")
+        p = self.picture.patch_size
+        holes = np.lib.stride_tricks.sliding_window_view(self.missing, (p, p), axis=(0, 1))
+        known = np.flatnonzero(~holes.all(axis=(2, 3, 4)))
+        chosen = np.sort(rng.choice(known, size=min(count, len(known)), replace=False))
+        patches, _, weights = self.at(*np.divmod(chosen, holes.shape[1]))
+        return patches.T, weights.T
+
+
+def weighted_reconstruction(
+    patches: WeightedPatches,
+    dictionary: np.ndarray,
+    coder: Any,
+    threads: int | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> np.ndarray:
+    """The average of all represented patches, each counted less the more atoms it needs.
+
+    A patch of k atoms counts 1/(k + 1): one that is simple to represent has less room for error.
+
+    Parameters
+    ----------
+    patches : WeightedPatches
+    dictionary : m×d array
+    coder : SparseCoder
+        Its `encode` has the keyword `weights`.
+    threads : int, optional
+    callbacks : sequence of Callback
+        Their method `reconstructed` is called after every strip.
+
+    Returns
+    -------
+    rows×columns×channels array
+    """
+    observers = [CallbackAdapter(callback) for callback in callbacks]
+    picture, p = patches.picture, patches.picture.patch_size
+    total, weight = np.zeros_like(picture.pixels), np.zeros(picture.pixels.shape[:2], picture.pixels.dtype)
+    rows, columns = (_positions(picture.pixels.shape[axis], p, picture.stride) for axis in (0, 1))
+    per_strip = max(1, STRIP // len(columns))
+    for first in range(0, len(rows), per_strip):
+        strip = rows[first : first + per_strip]
+        at = (index.ravel() for index in np.meshgrid(strip, columns, indexing="ij"))
+        signals, means, weights = patches.at(*at)
+        codes = run_coder(coder, signals.T, dictionary, threads=threads, weights=weights.T)
+        clean = (codes.T @ dictionary.T).astype(total.dtype).reshape(len(strip), len(columns), -1, p, p)
+        clean += means.reshape(len(strip), len(columns), -1, 1, 1)
+        sizes = np.diff(codes.indptr).reshape(len(strip), len(columns))
+        _add(total, weight, clean, strip, columns, (1 / (1 + sizes)).astype(total.dtype))
+        for observer in observers:
+            observer.reconstructed(first + len(strip), len(rows))
+    return total / weight[:, :, None]
+
+
 def _add(
-    total: np.ndarray, weight: np.ndarray, clean: np.ndarray, rows: np.ndarray, columns: np.ndarray
+    total: np.ndarray,
+    weight: np.ndarray,
+    clean: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    counts: np.ndarray | None = None,
 ) -> None:
-    """Add a strip of patches at their places: one shifted picture for every pixel of a patch."""
+    """Add a strip of patches at their places: one shifted picture for every pixel of a patch.
+
+    `counts` says how much each patch counts: 1 if it is not given.
+    """
     p = clean.shape[-1]
+    if counts is not None:
+        clean *= counts[:, :, None, None, None]
     for i in range(p):
         for j in range(p):
             place = _place(rows + i, columns + j)
             total[place] += clean[:, :, :, i, j]
-            weight[place] += 1
+            weight[place] += 1 if counts is None else counts
 
 
 def _place(rows: np.ndarray, columns: np.ndarray) -> Any:

@@ -50,9 +50,11 @@ class UpdateAdapter:
         codes: Any,
         iteration: int,
         rng: np.random.Generator | int | None,
+        weights: np.ndarray | None = None,
     ) -> Pair:
         """One update stage: the new dictionary and codes."""
-        return run_update(self.rule, self._run, signals, dictionary, codes, iteration=iteration, rng=rng)
+        arguments = self.rule, self._run, signals, dictionary, codes
+        return run_update(*arguments, iteration=iteration, rng=rng, weights=weights)
 
     @property
     def memory(self) -> dict[str, float | None]:

@@ -106,7 +106,9 @@ def save_checkpoint(state: RunState, path: str | os.PathLike[str]) -> None:
     write(path, "checkpoint", meta, arrays)
 
 
-def load_checkpoint(path: str | os.PathLike[str], signals: np.ndarray, n_atoms: int) -> RunState:
+def load_checkpoint(
+    path: str | os.PathLike[str], signals: np.ndarray, n_atoms: int, weights: np.ndarray | None = None
+) -> RunState:
     """Read a `RunState` and make sure that it belongs to these signals.
 
     Parameters
@@ -114,6 +116,8 @@ def load_checkpoint(path: str | os.PathLike[str], signals: np.ndarray, n_atoms: 
     path : path
     signals : m×n array
     n_atoms : int
+    weights : array, optional
+        Of the signals, or of their entries.
 
     Returns
     -------
@@ -148,18 +152,19 @@ def load_checkpoint(path: str | os.PathLike[str], signals: np.ndarray, n_atoms: 
         )
         if state.iteration < 0:
             raise ValueError(f"it stands at iteration {state.iteration}")
-    if D.shape != (len(signals), n_atoms) or state.fingerprint != fingerprint(signals):
+    if D.shape != (len(signals), n_atoms) or state.fingerprint != fingerprint(signals, weights):
         raise ValueError(
-            f"{path} belongs to another run: the signals or n_atoms are not those it was written for."
+            f"{path} belongs to another run: signals, weights or n_atoms are not those it was written for."
         )
     return state
 
 
-def fingerprint(signals: np.ndarray) -> int:
-    """A checksum of the signals, which differs from one data set to another."""
+def fingerprint(signals: np.ndarray, weights: np.ndarray | None = None) -> int:
+    """A checksum of the signals and their weights, which differs from one data set to another."""
     shape = np.array(signals.shape, dtype=np.int64).tobytes()
     kind = zlib.crc32(shape + str(signals.dtype).encode())
-    return zlib.crc32(np.ascontiguousarray(signals.T).data, kind)
+    checksum = zlib.crc32(np.ascontiguousarray(signals.T).data, kind)
+    return checksum if weights is None else zlib.crc32(np.ascontiguousarray(weights.T).data, checksum)
 
 
 def _generator(state: dict[str, Any]) -> np.random.Generator:

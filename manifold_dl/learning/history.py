@@ -30,9 +30,10 @@ class Step:
     codes : sparse d×n array
         What the update returned.
     loss : float
-        ‖Y − DX‖²/n.
+        ‖Y − DX‖²/n. With weights Σ w (Y − DX)²/Σ_j w̄_j, where w̄_j is the mean weight of signal j: integer
+        weights of signals give the loss of repeated signals, and missing entries do not lower it.
     objective : float
-        ‖Y − DX‖² + μ‖X‖² + regularizers: what the update minimised.
+        ‖Y − DX‖² + μ‖X‖² + regularizers: what the update minimised, with weights if there are any.
     seconds : float
         Since learning began.
     counts : Counts
@@ -42,7 +43,7 @@ class Step:
     snapshot : callable
         Returns everything that the next iteration reads, for a checkpoint. None outside of a loop.
     relative_loss : float
-        ‖Y − DX‖²/‖Y‖², the same in all units of Y.
+        ‖Y − DX‖²/‖Y‖², with weights Σ w (Y − DX)²/Σ w Y²: the same in all units of Y.
     """
 
     iteration: int

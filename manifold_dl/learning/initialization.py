@@ -20,7 +20,14 @@ SAME = 1 - 1e-6
 RandomLike = np.random.Generator | int | None
 
 
-def feasible_start(signals: np.ndarray, n_atoms: int, init: Any, rng: RandomLike, update: Any) -> np.ndarray:
+def feasible_start(
+    signals: np.ndarray,
+    n_atoms: int,
+    init: Any,
+    rng: RandomLike,
+    update: Any,
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
     """The initial dictionary of an update rule: on its manifold, before anything is coded with it.
 
     Parameters
@@ -30,6 +37,8 @@ def feasible_start(signals: np.ndarray, n_atoms: int, init: Any, rng: RandomLike
     init : "data", "random", "dct" or m×d array
     rng : Generator or int, optional
     update : DictionaryUpdate
+    weights : array of length n or m×n array, optional
+        Of the signals, or of their entries.
 
     Returns
     -------
@@ -43,7 +52,7 @@ def feasible_start(signals: np.ndarray, n_atoms: int, init: Any, rng: RandomLike
     >>> bool(feasible_start(Y, 6, "data", 0, SimCO(manifold=NonNegative)).min() > 0)
     True
     """
-    return start_on_manifold(initial_dictionary(signals, n_atoms, init, rng), init, update)
+    return start_on_manifold(initial_dictionary(signals, n_atoms, init, rng, weights), init, update)
 
 
 def start_on_manifold(D: np.ndarray, init: Any, update: Any) -> np.ndarray:
@@ -53,7 +62,9 @@ def start_on_manifold(D: np.ndarray, init: Any, update: Any) -> np.ndarray:
     return onto_manifold(update, D)
 
 
-def initial_dictionary(signals: np.ndarray, n_atoms: int, init: Any, rng: RandomLike) -> np.ndarray:
+def initial_dictionary(
+    signals: np.ndarray, n_atoms: int, init: Any, rng: RandomLike, weights: np.ndarray | None = None
+) -> np.ndarray:
     """Unit atoms from "data", "random" or "dct", or a given m×d array.
 
     Parameters
@@ -62,6 +73,9 @@ def initial_dictionary(signals: np.ndarray, n_atoms: int, init: Any, rng: Random
     n_atoms : int
     init : "data", "random", "dct" or m×d array
     rng : Generator or int, optional
+    weights : array of length n or m×n array, optional
+        For "data": signals without weight are left out, and a missing entry, of weight zero, becomes the mean
+        of the others of its signal.
 
     Returns
     -------
@@ -80,7 +94,7 @@ def initial_dictionary(signals: np.ndarray, n_atoms: int, init: Any, rng: Random
         if D.shape[1] != n_atoms:
             raise ValueError(f"init has {D.shape[1]} atoms, but n_atoms={n_atoms}.")
     elif init == "data":
-        D = _from_data(signals, n_atoms, rng)
+        D = _from_data(signals, n_atoms, rng, weights)
     elif init == "random":
         # Drawn atom by atom, unlike `datasets.synthetic`: one seed for both must not start at the solution.
         D = rng.standard_normal((n_atoms, m)).T
@@ -91,11 +105,16 @@ def initial_dictionary(signals: np.ndarray, n_atoms: int, init: Any, rng: Random
     return (D / column_norms(D)).astype(signals.dtype)
 
 
-def _from_data(signals: np.ndarray, n_atoms: int, rng: np.random.Generator) -> np.ndarray:
+def _from_data(
+    signals: np.ndarray, n_atoms: int, rng: np.random.Generator, weights: np.ndarray | None
+) -> np.ndarray:
     """Random signals, non-zero and distinct up to a factor; random directions where there are too few."""
     D, found = np.empty((len(signals), n_atoms)), 0
     for j in rng.permutation(signals.shape[1]):
         signal = signals[:, j].astype(float)
+        if weights is not None:
+            observed = np.broadcast_to(weights[..., j] > 0, signal.shape)
+            signal[~observed] = signal[observed].mean() if observed.any() else 0.0
         signal = divide(signal, np.frexp(np.abs(signal).max())[1])  # squares neither overflow nor vanish
         norm = np.linalg.norm(signal)
         if norm == 0:

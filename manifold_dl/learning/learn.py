@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_matrix, require_count
+from manifold_dl._validation import as_observed, require_count
 from manifold_dl.coders import SparseCoder
+from manifold_dl.coders.protocol import properties_of
 from manifold_dl.components import by_name
 from manifold_dl.components.errors import naming
 from manifold_dl.components.settings import run_settings
@@ -23,7 +24,7 @@ from manifold_dl.learning.protocols import Callback, ReplacementPolicy
 from manifold_dl.learning.replacement import ReplaceAtoms
 from manifold_dl.learning.result import Reason, Result
 from manifold_dl.learning.signal_sums import squared_error
-from manifold_dl.updates import SimCO
+from manifold_dl.updates import KSVD, SimCO
 from manifold_dl.updates.protocol import DictionaryUpdate, coder_of
 
 
@@ -42,6 +43,7 @@ def learn_dictionary(
     replace: ReplacementPolicy | None = ReplaceAtoms(),  # noqa: B008 - frozen: one for all calls
     restarts: int = 1,
     resume: str | os.PathLike[str] | None = None,
+    weights: Any = None,
 ) -> Result:
     """Learn a dictionary: sparse coding and dictionary update in turn.
 
@@ -77,6 +79,10 @@ def learn_dictionary(
         Learn so many times from different starts and keep the result with the smallest error.
     resume : path, optional
         A file written by `Checkpoint`: go on from there, with the same arguments as before.
+    weights : array of length n, or m×n array, optional
+        Numbers ≥ 0. One per signal counts that signal so many times. One per entry multiplies the squared
+        error of that entry; 0 marks a missing entry, whose value (NaN, too) never matters. Coder, update and
+        replacement have to take weights: those of this package do, or refuse them and say why.
 
     Returns
     -------
@@ -101,7 +107,7 @@ def learn_dictionary(
     >>> bool(result.history.loss[-1] < 0.1 * result.history.loss[0])
     True
     """
-    Y = np.asfortranarray(as_matrix(signals, "signals"))  # once: kernels read every signal in one piece
+    Y, W = _as_columns(signals, weights)
     _require_numbers(n_atoms, max_iter, tol)
     callbacks = _as_list(callbacks)
     update = SimCO() if update is None else by_name.component("updates", update, "update")
@@ -125,6 +131,8 @@ def learn_dictionary(
         replace=replace,
         restarts=restarts,
     )
+    if W is not None:
+        record["weights"] = "one per signal" if W.ndim == 1 else "one per entry"
     settings = Settings(
         coder=coder,
         update=update,
@@ -136,12 +144,23 @@ def learn_dictionary(
         replace=replace,
         record=record,
     )
-    return _best_of(partial(LearningRun, Y, n_atoms, settings, generator, resume), restarts, Y)
+    make_run = partial(LearningRun, Y, n_atoms, settings, generator, resume, W)
+    return _best_of(make_run, restarts, partial(_error_of, Y, W))
 
 
-def _best_of(make_run: Callable[[], LearningRun], restarts: int, signals: np.ndarray) -> Result:
+def _as_columns(signals: Any, weights: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Signals and weights, checked, and in Fortran order, once: kernels read every signal in one piece."""
+    Y, W = as_observed(signals, weights)
+    if W is not None and not W.any():
+        raise ValueError("all weights are zero: there is nothing to learn from.")
+    return np.asfortranarray(Y), None if W is None else np.asfortranarray(W)
+
+
+def _best_of(
+    make_run: Callable[[], LearningRun], restarts: int, error_of: Callable[[Result], float]
+) -> Result:
     """The result with the smallest error of so many runs."""
-    best, error_of = None, partial(_error_of, signals)
+    best = None
     for number in range(restarts):
         try:
             result = make_run().learn()
@@ -159,8 +178,9 @@ def _best_of(make_run: Callable[[], LearningRun], restarts: int, signals: np.nda
     return best
 
 
-def _error_of(signals: np.ndarray, result: Result) -> float:
-    return squared_error(signals, result.dictionary, result.codes, unit_exponent(signals))
+def _error_of(signals: np.ndarray, weights: np.ndarray | None, result: Result) -> float:
+    fit = signals, result.dictionary, result.codes
+    return squared_error(*fit, unit_exponent(signals), weights=weights)
 
 
 def _require_numbers(n_atoms: int, max_iter: int, tol: float) -> None:
@@ -187,3 +207,9 @@ def _require_components(coder: Any, update: Any, replace: Any, callbacks: list[A
         absent = part is None and name == "replace"
         if not absent and (isinstance(part, type) or not callable(part)):
             raise TypeError(f"{name}: {part!r} cannot be called as such; pass an object of the kind.")
+    follow = isinstance(update, KSVD) or (isinstance(update, SimCO) and update.codes == "follow")
+    if properties_of(coder).nonnegative and follow:
+        raise ValueError(
+            f"coder={coder!r}: codes that follow the dictionary solve least squares on their supports, and "
+            'may become negative. Keep them with update=SimCO(codes="fixed"), or MOD().'
+        )

@@ -70,6 +70,8 @@ class LearningRun:
     rng : Generator
     resume : path, optional
         A checkpoint to continue from.
+    weights : array of length n or m×n array, optional
+        Of the signals, or of their entries; the signals are zero where these are.
     """
 
     def __init__(
@@ -79,16 +81,17 @@ class LearningRun:
         settings: Settings,
         rng: np.random.Generator,
         resume: str | os.PathLike[str] | None = None,
+        weights: np.ndarray | None = None,
     ) -> None:
-        self.signals, self.settings = signals, settings
+        self.signals, self.settings, self.weights = signals, settings, weights
         self.callbacks = CallbackGroup(settings.callbacks)
         self.history = self.callbacks.history
         if resume is None:
             with naming(settings.init, "initial dictionary"):
-                start = initial_dictionary(signals, n_atoms, settings.init, rng)
+                start = initial_dictionary(signals, n_atoms, settings.init, rng, weights)
             self.state = RunState.initial(start, rng)
         else:
-            self.state = load_checkpoint(resume, signals, n_atoms)
+            self.state = load_checkpoint(resume, signals, n_atoms, weights)
         self.rng, self.seconds = self.state.rng, self.state.seconds
         self.dictionary, self.codes = self.state.dictionary, self.state.codes
         self.best = Best(self.state.best_loss, self.state.best_dictionary, self.state.best_codes)
@@ -123,7 +126,7 @@ class LearningRun:
         self.callbacks.begin_history(settings.max_iter, state.columns if state.has_begun else None)
         last_loss = float(self.history.relative_loss[-1]) if len(self.history) else None
         self.stagnation = Stagnation(settings.tol, state.stagnation, last_loss)
-        self.scale = LossScale.of(self.signals)
+        self.scale = LossScale.of(self.signals, self.weights)
         if not state.has_begun:
             self.dictionary = start_on_manifold(self.dictionary, settings.init, settings.update)
             self.best = self.best._replace(dictionary=self.dictionary)
@@ -154,8 +157,11 @@ class LearningRun:
             codes = self._encode(self.dictionary, self.codes, iteration)
             if self.dictionary is self.best.dictionary:
                 self.initial_codes = codes
-            self.fitted, self.codes = self.update(self.signals, self.dictionary, codes, iteration, self.rng)
-        error = squared_error(self.signals, self.fitted, self.codes, self.scale.exponent)
+            self.fitted, self.codes = self.update(
+                self.signals, self.dictionary, codes, iteration, self.rng, self.weights
+            )
+        fit = self.signals, self.fitted, self.codes
+        error = squared_error(*fit, self.scale.exponent, weights=self.weights)
         loss = self.scale.relative(error)
         if loss < self.best.loss:
             self.best = Best(loss, self.fitted, self.codes)
@@ -168,6 +174,7 @@ class LearningRun:
 
     def _encode(self, dictionary: np.ndarray, codes: Any, iteration: int | None = None) -> Any:
         options = {"threads": self.settings.threads, "codes": codes, "iteration": iteration}
+        options["weights"] = self.weights
         return run_coder(self.settings.coder, self.signals, dictionary, **options)
 
     def _replace(self, iteration: int) -> tuple[np.ndarray, np.ndarray]:
@@ -175,12 +182,17 @@ class LearningRun:
         settings = self.settings
         if settings.replace is None or iteration >= settings.end_of_replacement:
             return self.fitted, np.zeros(0, np.intp)
-        D, replaced = run_replacement(settings.replace, self.signals, self.fitted, self.codes)
+        fit = self.signals, self.fitted, self.codes
+        D, replaced = run_replacement(settings.replace, *fit, self.weights)
         return self.update.onto_manifold(D, replaced), replaced
 
     def _step(self, iteration: int, error: float, ridge: float, counts: Counts, replaced: np.ndarray) -> Step:
         scale, codes = self.scale, self.codes
-        ridge_penalty = ridge * float(code_energies(codes, scale.exponent).sum()) if ridge else 0.0
+        # A weight per signal multiplies its ridge; weights of entries do not.
+        by_signal = self.weights if self.weights is not None and self.weights.ndim == 1 else None
+        ridge_penalty = 0.0
+        if ridge:
+            ridge_penalty = ridge * float(code_energies(codes, scale.exponent, weights=by_signal).sum())
         shown = self.fitted.view()
         shown.flags.writeable = False  # what a callback changed would go into the next iteration
         scale.warn_if_out_of_range(error)
@@ -212,7 +224,7 @@ class LearningRun:
     def _snapshot(self, state: RunState) -> RunState:
         """Everything that the next iteration reads, for a checkpoint."""
         state.columns, state.memory = self.history.to_dict(), self.update.memory
-        state.fingerprint = fingerprint(self.signals)
+        state.fingerprint = fingerprint(self.signals, self.weights)
         return state
 
     def _finish(self, reason: Reason) -> Result:
@@ -230,7 +242,7 @@ class LearningRun:
         return self._result(D, codes, reason)
 
     def _result(self, D: np.ndarray, codes: scipy.sparse.csc_array, reason: Reason) -> Result:
-        explained = explained_fraction(self.signals, D, codes)
+        explained = explained_fraction(self.signals, D, codes, weights=self.weights)
         # A copy, so that the next run with the same History does not take this one's columns away.
         return Result(D, codes, self.history.copy(), reason, explained, self.settings.record)
 

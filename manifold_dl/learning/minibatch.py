@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl._validation import as_observed
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.components.errors import ComponentError
 from manifold_dl.engines.units import divide, times_square
@@ -41,8 +42,8 @@ class OnlineState:
     ----------
     energy : array of length d
         E_i, the sum of the squared codes of every atom, with those of long ago counted less.
-    seen : int
-        N, how many signals have been seen.
+    seen : float
+        N, how many signals have been seen; with weights the sum of their mean weights.
     memory : dict
         What the update's line searcher remembers for the next stage, step lengths by name; at first nothing.
     exponent : int
@@ -51,7 +52,7 @@ class OnlineState:
     """
 
     energy: np.ndarray
-    seen: int = 0
+    seen: float = 0
     memory: dict[str, float | None] = field(default_factory=dict)
     exponent: int = 0
 
@@ -66,6 +67,7 @@ def online_step(
     iteration: int = 0,
     max_iter: int = SCHEDULED_BATCHES,
     rng: np.random.Generator | int | None = None,
+    weights: Any = None,
 ) -> tuple[np.ndarray, OnlineState, Step]:
     """One batch: code it, run one update stage on it, and move a fraction of the way to the result.
 
@@ -84,6 +86,9 @@ def online_step(
         The number of batches that the update's schedule of μ, if it has one, is bound to; its last value
         holds for those after them. The default `TwoStep` has a ridge in the first 30 batches of 50.
     rng : Generator or int, optional
+    weights : array of length b or m×b array, optional
+        Of the signals, or of their entries, as in `learn_dictionary`. In the notes b is then the sum of the
+        mean weights of the signals, and x_i² is multiplied by the mean weight of its signal.
 
     Returns
     -------
@@ -115,18 +120,20 @@ def online_step(
     True
     """
     _sets(update, dictionary)  # refuses before there is anything to lose
+    signals, weights = as_observed(signals, weights)
     start, rule = time.perf_counter(), UpdateAdapter(update, max_iter, state.memory)
     try:
         with count_evaluations() as counts:
-            codes = run_coder(coder, signals, dictionary)
-            goal, moved_codes = rule(signals, dictionary, codes, iteration, rng)
+            codes = run_coder(coder, signals, dictionary, weights=weights)
+            goal, moved_codes = rule(signals, dictionary, codes, iteration, rng, weights)
     except ComponentError as error:
         error.iteration = iteration
         raise
-    scale = LossScale.of(signals)
-    squares = squared_error(signals, dictionary, codes, scale.exponent)
+    scale = LossScale.of(signals, weights)
+    squares = squared_error(signals, dictionary, codes, scale.exponent, weights=weights)
     step = _step(iteration, dictionary, codes, squares, scale, counts, time.perf_counter() - start)
-    state, fraction = _advanced(state, moved_codes, scale, rule.memory)
+    energies = code_energies(moved_codes, scale.exponent, weights=weights)
+    state, fraction = _advanced(state, energies, scale, rule.memory)
     return between(update, dictionary, goal, fraction), state, step
 
 
@@ -223,12 +230,12 @@ def _step(
 
 
 def _advanced(
-    state: OnlineState, codes: Any, scale: LossScale, memory: dict[str, float | None]
+    state: OnlineState, new: np.ndarray, scale: LossScale, memory: dict[str, float | None]
 ) -> tuple[OnlineState, np.ndarray]:
-    """The state after a batch with these codes, and the batch's fraction in the energy of every atom."""
-    seen = state.seen + scale.n_signals
-    kept = (state.seen / seen) ** FORGETTING
-    new, unit = code_energies(codes, scale.exponent), scale.exponent
+    """The state after a batch with these energies, and its fraction in the energy of every atom."""
+    seen = state.seen + scale.total_weight
+    kept = (state.seen / seen) ** FORGETTING if seen > 0 else 1.0
+    unit = scale.exponent
     if state.energy.any():  # the units of the larger ones serve both
         unit = max(scale.exponent, state.exponent)
         new = divide(new, 2 * (unit - scale.exponent))

@@ -12,7 +12,7 @@ import scipy.sparse
 
 from manifold_dl._validation import as_dictionary
 from manifold_dl.coders.calling import as_codes
-from manifold_dl.components.calling import call
+from manifold_dl.components.calling import call, require_weights
 from manifold_dl.components.errors import ComponentError, is_users, naming
 from manifold_dl.engines.units import norms_or_one
 from manifold_dl.updates import SimCO
@@ -29,13 +29,19 @@ def run_update(
     *,
     iteration: int,
     rng: np.random.Generator | int | None,
+    weights: np.ndarray | None = None,
 ) -> Pair:
     """One stage of an update rule, at work as `run` (see `updates.begin`): the new dictionary and codes.
 
-    A rule of the user gets those of `iteration` and `rng` that its signature names. It may return atoms of
-    any norm: they are made unit atoms, and the codes are scaled so that D X is unchanged.
+    A rule of the user gets those of `iteration`, `rng` and `weights` that its signature names; where there
+    are weights, it has to name them. It may return atoms of any norm: they are made unit atoms, and the codes
+    are scaled so that D X is unchanged.
     """
-    arguments, options = (signals, dictionary, codes), {"iteration": iteration, "rng": rng}
+    arguments = (signals, dictionary, codes)
+    options: dict[str, Any] = {"iteration": iteration, "rng": rng}
+    if weights is not None:
+        require_weights(update, "update rule", run)
+        options["weights"] = weights
     with naming(update, "update rule"):
         if not is_users(update):
             return run(*arguments, **options)
@@ -51,11 +57,15 @@ def run_update(
 
 
 def run_replacement(
-    replace: Any, signals: np.ndarray, dictionary: np.ndarray, codes: Any
+    replace: Any, signals: np.ndarray, dictionary: np.ndarray, codes: Any, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The dictionary after a replacement policy, and the indices of the atoms that it replaced."""
+    options = {}
+    if weights is not None:
+        require_weights(replace, "replacement policy", replace)
+        options = {"weights": weights}
     with naming(replace, "replacement policy"):
-        outcome = replace(signals, dictionary, codes)
+        outcome = replace(signals, dictionary, codes, **options)
     if not is_users(replace):
         return outcome
     if not (isinstance(outcome, tuple | list) and len(outcome) == 2):

@@ -100,7 +100,11 @@ class CallbackMethods(Callback, Protocol):
 
 
 class ReplacementPolicy(Protocol):
-    """Anything that is called with signals, dictionary and codes and returns which atoms it changed."""
+    """Anything that is called with signals, dictionary and codes and returns which atoms it changed.
+
+    Where signals have weights, it is called with the keyword `weights` as well (n or m×n numbers ≥ 0), and
+    has to have it.
+    """
 
     def __call__(
         self, signals: np.ndarray, dictionary: np.ndarray, codes: Any, /

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_dictionary, as_matrix
+from manifold_dl._validation import as_dictionary, as_observed
 from manifold_dl.engines import BlockMap, Engine, Threads
 from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.units import column_norms, divide
 from manifold_dl.kernels.reduced import Block
-from manifold_dl.learning.signal_sums import coded_blocks, residual
+from manifold_dl.kernels.reduced.minimum_norm import take
+from manifold_dl.learning.signal_sums import coded_blocks, residual, weight_blocks, weighted_squares
 from manifold_dl.problem.support import Support, as_support
 
 
@@ -36,7 +37,8 @@ class ReplaceAtoms:
     -----
     The worst represented signals are those with the largest fraction ‖y − Dx‖²/‖y‖² left over, ties in
     favour of the lower index; each is used once, and none that resembles an atom already there. Where
-    every signal is represented exactly, nothing is replaced.
+    every signal is represented exactly, nothing is replaced. With weights both norms are weighted, a signal
+    without any weight counts for nothing, and missing entries of a signal are those of its Dx.
 
     Examples
     --------
@@ -57,30 +59,36 @@ class ReplaceAtoms:
             raise ValueError(f"min_users={self.min_users}: a number of signals is not negative.")
 
     def __call__(
-        self, signals: np.ndarray, dictionary: np.ndarray, codes: Any
+        self, signals: np.ndarray, dictionary: np.ndarray, codes: Any, weights: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Replace useless atoms.
 
         Parameters
         ----------
         signals, dictionary, codes : m×n, m×d and sparse d×n arrays
+        weights : array of length n or m×n array, optional
+            Of the signals, or of their entries.
 
         Returns
         -------
         dictionary, replaced
             The new dictionary, and the indices of the atoms that were replaced.
         """
-        Y = as_matrix(signals, "signals")
+        Y, W = as_observed(signals, weights)
         D = as_dictionary(dictionary, n_rows=len(Y)).astype(Y.dtype)
         support = as_support(codes, Y.shape[1], D.shape[1])
-        useless = self._useless_atoms(D, support)
+        useless = self._useless_atoms(D, support, W)
         if len(useless) == 0:
             return D, useless
-        return self._fill(D, useless, worst_represented(Y, D, support, count=2 * len(useless)))
+        candidates = worst_represented(Y, D, support, count=2 * len(useless), weights=W)
+        return self._fill(D, useless, candidates)
 
-    def _useless_atoms(self, D: np.ndarray, support: Support) -> np.ndarray:
-        nonzero = support.indices if support.values is None else support.indices[support.values != 0]
-        users = np.bincount(nonzero, minlength=D.shape[1])
+    def _useless_atoms(self, D: np.ndarray, support: Support, weights: np.ndarray | None) -> np.ndarray:
+        counts = np.ones(len(support.indices), bool) if support.values is None else support.values != 0
+        if weights is not None:  # a signal without weight uses nothing
+            observed = weights > 0 if weights.ndim == 1 else weights.any(axis=0)
+            counts = counts & np.repeat(observed, np.diff(support.indptr))
+        users = np.bincount(support.indices[counts], minlength=D.shape[1])
         useless = users < self.min_users
         unit = D / column_norms(D)
         close = np.triu(np.abs(unit.T @ unit) > self.coherence, k=1)
@@ -141,6 +149,7 @@ def worst_represented(
     support: Support,
     count: int,
     engine: Engine = Threads(),  # noqa: B008 - frozen
+    weights: np.ndarray | None = None,
 ) -> Iterator[np.ndarray]:
     """The signals by the fraction of their energy that D X leaves over, the worst first.
 
@@ -155,11 +164,13 @@ def worst_represented(
     count : int
     engine : Engine
         What runs the functions of a block.
+    weights : array of length n or m×n array, optional
+        Of the signals, or of their entries.
 
     Yields
     ------
     array of length m
-        A signal, in a unit of its own.
+        A signal, in a unit of its own, with the entries of Dx where its own are missing.
     """
     # Coders solve normal equations, so of an exact fit about half the digits of the residual are left over:
     # ‖y − Dx‖ ≤ √ε ‖y‖ is no reason to call a signal badly represented.
@@ -167,28 +178,41 @@ def worst_represented(
     atoms = np.ascontiguousarray(dictionary.T, dtype=float)
     blocks, codes = coded_blocks(signals, support, dictionary.shape[1], engine)
     firsts = engine.open([part.start for part in partition(signals.shape[1])])
-    left = BlockMap(fractions_left_block, (blocks, codes), (atoms,))
+    own_weights = weight_blocks(weights, signals.shape[1], engine)
+    left = BlockMap(fractions_left_block, (blocks, codes, own_weights), (atoms,))
     engine.total(left)
     after = (np.inf, -1)
     while True:
-        (found,) = engine.total(BlockMap(worst_block, (blocks, left, firsts), (exact, after, count)))
+        parents = (blocks, codes, own_weights, left, firsts)
+        (found,) = engine.total(BlockMap(worst_block, parents, (atoms, exact, after, count)))
         if len(found.numbers) == 0:
             return
         yield from found.rows
         after = (float(found.fractions[-1]), int(found.numbers[-1]))
 
 
-def fractions_left_block(block: Block, codes: np.ndarray, atoms: np.ndarray) -> tuple[None, np.ndarray]:
+def fractions_left_block(
+    block: Block, codes: np.ndarray, weights: np.ndarray | None, atoms: np.ndarray
+) -> tuple[None, np.ndarray]:
     """‖y − Dx‖²/‖y‖² of every signal of a block, 0 for signals of zero; it stays beside the block."""
-    rows, exponents = _in_own_units(block.signals)
-    values = divide(codes.astype(float), np.repeat(exponents, np.diff(block.indptr)))
-    rest = residual(rows, block, values, atoms)
-    energy, left = np.einsum("nm,nm->n", rows, rows), np.einsum("nm,nm->n", rest, rest)
+    rows, rest = _with_residual(block, codes, atoms)
+    if weights is None:
+        energy, left = np.einsum("nm,nm->n", rows, rows), np.einsum("nm,nm->n", rest, rest)
+    else:
+        energy, left = weighted_squares(rows, weights), weighted_squares(rest, weights)
     return None, np.divide(left, energy, out=np.zeros_like(left), where=energy > 0)
 
 
 def worst_block(
-    block: Block, fractions: np.ndarray, first: int, exact: float, after: tuple[float, int], count: int
+    block: Block,
+    codes: np.ndarray,
+    weights: np.ndarray | None,
+    fractions: np.ndarray,
+    first: int,
+    atoms: np.ndarray,
+    exact: float,
+    after: tuple[float, int],
+    count: int,
 ) -> tuple[WorstSignals, None]:
     """The `count` worst signals of a block that come after the one with this fraction and number."""
     numbers = first + np.arange(len(fractions))
@@ -196,7 +220,19 @@ def worst_block(
     chosen = np.flatnonzero(is_next & (fractions > exact))
     chosen = chosen[np.argsort(-fractions[chosen], kind="stable")[:count]]
     rows, _ = _in_own_units(block.signals[chosen])
+    if weights is not None and weights.ndim == 2:
+        indptr, indices, places = take(block.indptr, block.indices, chosen)
+        part = Block(block.signals[chosen], indptr, indices, None)
+        rows, rest = _with_residual(part, codes[places], atoms)
+        rows = np.where(weights[chosen] > 0, rows, rows - rest)
     return WorstSignals(fractions[chosen], numbers[chosen], rows, count), None
+
+
+def _with_residual(block: Block, codes: np.ndarray, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The signals of a block and their residuals, each in a unit of its own."""
+    rows, exponents = _in_own_units(block.signals)
+    values = divide(codes.astype(float), np.repeat(exponents, np.diff(block.indptr)))
+    return rows, residual(rows, block, values, atoms)
 
 
 def _in_own_units(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,22 +5,24 @@ from typing import Any, Literal, overload
 import numpy as np
 import scipy.sparse
 
-from manifold_dl._validation import as_matrix, require_unmasked
+from manifold_dl._validation import as_matrix, as_weights, require_unmasked
 from manifold_dl.problem.support import as_support
 
 
 @overload
-def condition_number(dictionary: Any, support: Any, distribution: Literal[False] = False) -> float: ...
+def condition_number(
+    dictionary: Any, support: Any, distribution: Literal[False] = False, *, weights: Any = None
+) -> float: ...
 
 
 @overload
 def condition_number(
-    dictionary: Any, support: Any, distribution: Literal[True]
+    dictionary: Any, support: Any, distribution: Literal[True], *, weights: Any = None
 ) -> tuple[float, np.ndarray]: ...
 
 
 def condition_number(
-    dictionary: Any, support: Any, distribution: bool = False
+    dictionary: Any, support: Any, distribution: bool = False, *, weights: Any = None
 ) -> float | tuple[float, np.ndarray]:
     r"""Return the condition number of a dictionary with respect to a support, Section VI-A of the paper.
 
@@ -37,6 +39,8 @@ def condition_number(
         See `condition_numbers`.
     distribution : bool
         Also return the condition numbers of all signals.
+    weights : array of length n or m×n array, optional
+        See `condition_numbers`.
 
     Returns
     -------
@@ -51,12 +55,12 @@ def condition_number(
     >>> round(condition_number(D, [[0, 1], [1, 2]]), 12)
     3.0
     """
-    per_signal = condition_numbers(dictionary, support)
+    per_signal = condition_numbers(dictionary, support, weights=weights)
     kappa = float(per_signal.max(initial=1.0))
     return (kappa, per_signal) if distribution else kappa
 
 
-def condition_numbers(dictionary: Any, support: Any) -> np.ndarray:
+def condition_numbers(dictionary: Any, support: Any, *, weights: Any = None) -> np.ndarray:
     """Return λ_max/λ_min of the atoms that each signal uses.
 
     Parameters
@@ -67,6 +71,9 @@ def condition_numbers(dictionary: Any, support: Any) -> np.ndarray:
         The support Ω, as a boolean d×n mask; as a sparse d×n matrix, whose stored entries count even where
         they are zero; as dense floating-point codes (d×n), whose non-zeros count; or as an *integer* n×S
         array that lists the atoms of each signal, filled up with −1.
+    weights : array of length n or m×n array, optional
+        Of the signals or of their entries, as in `update_problem`: the condition numbers are those of
+        √w∘D[:, Ω(:,j)]. A signal without any weight has 1.0, as if it used no atom.
 
     Returns
     -------
@@ -81,10 +88,12 @@ def condition_numbers(dictionary: Any, support: Any) -> np.ndarray:
     >>> condition_numbers(D, np.array([[0, 1], [1, -1], [0, 2]]))
     array([ 1.,  1., inf])
     """
-    return ratios(*extreme_singular_values(dictionary, support))
+    return ratios(*extreme_singular_values(dictionary, support, weights))
 
 
-def extreme_singular_values(dictionary: Any, support: Any) -> tuple[np.ndarray, np.ndarray]:
+def extreme_singular_values(
+    dictionary: Any, support: Any, weights: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return λ_max and λ_min of D[:, Ω(:,j)] for every signal j.
 
     Parameters
@@ -92,6 +101,8 @@ def extreme_singular_values(dictionary: Any, support: Any) -> tuple[np.ndarray, 
     dictionary : array (m×d)
         An atom in every column.
     support : array or sparse array
+        As in `condition_numbers`.
+    weights : array, optional
         As in `condition_numbers`.
 
     Returns
@@ -105,6 +116,10 @@ def extreme_singular_values(dictionary: Any, support: Any) -> tuple[np.ndarray, 
     starts, counts = omega.indptr[:-1], np.diff(omega.indptr)
     rows = np.ascontiguousarray(D.T, dtype=float)
     epsilon = np.finfo(D.dtype).eps
+    w = as_weights(weights, m, len(counts), float)
+    roots = None if w is None else np.sqrt(np.broadcast_to(w, (m, len(counts)))).T
+    if roots is not None:
+        counts = np.where(roots.any(axis=1), counts, 0)  # a signal without weight uses no atom
 
     largest, smallest = np.ones(len(counts)), np.ones(len(counts))
     for size in np.unique(counts[counts > 0]).tolist():
@@ -112,6 +127,8 @@ def extreme_singular_values(dictionary: Any, support: Any) -> tuple[np.ndarray, 
         # One batched SVD for all signals with `size` atoms, in pieces of 32 MB so that any n fits in memory.
         for piece in np.array_split(signals, 1 + len(signals) * size * m // 2**22):
             A = rows[omega.indices[starts[piece, None] + np.arange(size)]]
+            if roots is not None:
+                A = A * roots[piece, None, :]
             values = np.linalg.svd(A, compute_uv=False)
             largest[piece] = values[:, 0]
             smallest[piece] = 0.0 if size > m else values[:, -1]

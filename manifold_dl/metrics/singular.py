@@ -17,6 +17,7 @@ class DiagnosableProblem(Protocol):
     manifold: Any
     support: Any  # sparse, |I|×n
     scale: float  # ‖Y‖²_F
+    # Optional: `weights`, an m×n array of weights of the entries, or None.
 
     @property
     def riemannian_gradient(self) -> Any:
@@ -80,7 +81,7 @@ def is_singular(
     ----------
     problem : pymanopt.Problem
         A dictionary-update problem: besides Pymanopt's own names it has `support` (sparse, |I|×n) and
-        `scale` (‖Y‖²_F).
+        `scale` (‖Y‖²_F), and `weights` (m×n) if entries have weights.
     dictionary : array (m×|I|)
         The point in question.
     gradient_tolerance : float
@@ -109,7 +110,9 @@ def is_singular(
             f"problem is a {type(problem).__name__} without {', '.join(missing)}; "
             "is_singular needs a dictionary-update problem, as update_problem makes them."
         )
-    largest, smallest = extreme_singular_values(dictionary, problem.support)
+    largest, smallest = extreme_singular_values(
+        dictionary, problem.support, getattr(problem, "weights", None)
+    )
     kappa = float(ratios(largest, smallest).max(initial=1.0))
 
     gradient_norm = float(problem.manifold.norm(dictionary, problem.riemannian_gradient(dictionary)))

@@ -100,6 +100,11 @@ def _signals_of_one_atom(problem: Any) -> np.ndarray:
         )
     if not objective.inner.follows or problem.regularization is not None:
         raise ValueError("There is no closed form for fixed codes or regularizers: take another optimizer.")
+    if problem.subset.weights is not None:
+        raise ValueError(
+            "There is no closed form where entries have weights: the best atom is no singular vector. Take "
+            "another optimizer."
+        )
     manifold = problem.manifold
     in_subspace = isinstance(manifold, SpheresWithin)
     if type(manifold) not in UNIT_SPHERES and not in_subspace:

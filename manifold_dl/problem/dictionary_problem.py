@@ -29,9 +29,9 @@ class Whole(Protocol):
     @property
     def n_atoms(self) -> int: ...
     @property
-    def n_signals(self) -> int: ...
-    @property
     def scale(self) -> float: ...
+    @property
+    def mean_energy(self) -> float: ...
     @property
     def exponent(self) -> int: ...
     def dictionary_with(self, atoms: np.ndarray, point: np.ndarray) -> np.ndarray: ...
@@ -73,7 +73,8 @@ class DictionaryProblem(pymanopt.Problem):
     record : list of Iterate
         Value, gradient norm, seconds since the first evaluation and evaluations, at every accepted point.
     scale : float
-        ‖Y‖², against which values and gradients are large or small, in units of the square of `signal_unit`.
+        ‖Y‖², with weights Σ w y², against which values and gradients are large or small, in units of the
+        square of `signal_unit`.
     signal_unit : float
         1, unless the largest entry of the signals is beyond 2^±100 (2^±20 in single precision), where squares
         overflow or vanish: then the power of two that the signals are divided by. Cost, gradient and `scale`
@@ -107,7 +108,7 @@ class DictionaryProblem(pymanopt.Problem):
         self.objective, self.atoms, self.whole, self.feasible = objective, atoms, whole, feasible
         self.counts, self.scale = objective.counts, whole.scale
         self.signal_unit = math.ldexp(1.0, whole.exponent)
-        self.unit = whole.scale / whole.n_signals if relative and whole.scale > 0 else 1.0
+        self.unit = whole.mean_energy if relative and whole.scale > 0 else 1.0
         self.record: list[Iterate] = []
         self._recorder = IterationRecorder()
         regularizers = in_units(as_regularizers(regularizers), whole.exponent)

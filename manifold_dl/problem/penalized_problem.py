@@ -48,6 +48,11 @@ class WholeDictionary:
     scale: float
     exponent: int
 
+    @property
+    def mean_energy(self) -> float:
+        """‖Y‖²/n, the mean energy of a signal."""
+        return self.scale / self.n_signals
+
     def dictionary_with(self, atoms: np.ndarray, point: np.ndarray) -> np.ndarray:
         """The whole m×d dictionary with the atoms I taken from `point`."""
         if self.dictionary is None:

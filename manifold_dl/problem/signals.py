@@ -28,13 +28,19 @@ class SupportedSignals:
         Which atoms each of them uses.
     engine : Engine
         Where the blocks are.
+    weights : n×m array, optional
+        Weights of the entries, in rows like the signals.
     """
 
-    def __init__(self, rows: np.ndarray, support: Support, engine: Engine) -> None:
+    def __init__(
+        self, rows: np.ndarray, support: Support, engine: Engine, weights: np.ndarray | None = None
+    ) -> None:
         self.support, self.engine, self.dtype, self.m = support, engine, rows.dtype, rows.shape[1]
         self._blocks = engine.open(blocks_of(rows, support))
         self._all = BlockMap(arrange_block, (self._blocks,))
         self._index = BlockMap(index_block, (self._blocks,), (support.n_atoms,))
+        parts = partition(len(rows))
+        self._weights = None if weights is None else engine.open([weights[part] for part in parts])
 
     def subset(
         self,
@@ -59,17 +65,22 @@ class SupportedSignals:
         d = self.support.n_atoms
         codes = None if values is None else self.engine.open(values_of(values, self.support))
         if len(atoms) == d and np.array_equal(atoms, np.arange(d)):
-            return AtomSubset(atoms, self, self._all, None, codes, len(self.support.indices))
+            n_entries = len(self.support.indices)
+            return AtomSubset(atoms, self, self._all, None, codes, n_entries, weights=self._weights)
         if len(atoms) == d:  # in another order: no other atom contributes
             dictionary = np.zeros((self.m, d), self.dtype)
             values = np.zeros(len(self.support.indices), self.dtype) if values is None else values
             codes = self.engine.open(values_of(values, self.support))
         assert dictionary is not None and codes is not None  # the callers see to it
         rows = np.ascontiguousarray(dictionary.T)
-        part = BlockMap(subset_block, (self._blocks, self._index, codes), (atoms, rows, with_rest))
+        parents, common = (self._blocks, self._index, codes), (atoms, rows, with_rest)
+        part, own_weights = BlockMap(subset_block, parents, common), None
+        if self._weights is not None:
+            part = BlockMap(weighted_subset_block, (self._weights, *parents), common)
+            own_weights = BlockMap(subset_weights_block, (part, self._weights))
         sums = self.engine.total(part)[0] or SubsetSums(0, 0.0)
         data, own = BlockMap(signals_block, (part,)), BlockMap(subset_codes_block, (part, codes))
-        return AtomSubset(atoms, self, data, part, own, sums.n_entries, sums.rest)
+        return AtomSubset(atoms, self, data, part, own, sums.n_entries, sums.rest, own_weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +94,7 @@ class AtomSubset:
     codes: BlockMap | None  # the codes of I, block by block, where codes were given
     n_entries: int  # how many codes there are on I
     rest: float = 0.0
+    weights: BlockMap | None = None  # weights of the entries of the same signals
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -158,7 +170,7 @@ class SubsetSums(NamedTuple):
     """What is added up over the blocks of a subset."""
 
     n_entries: int  # codes on the atoms I
-    rest: float  # ‖Y_r‖² over the signals that do not use I, where it was asked for: a constant of f_I
+    rest: float  # Σ w Y_r² over the signals that do not use I, where it was asked for: a constant of f_I
 
 
 def subset_block(
@@ -173,6 +185,19 @@ def subset_block(
 
     The codes of I do not enter.
     """
+    return weighted_subset_block(None, block, index, codes, atoms, dictionary, with_rest)
+
+
+def weighted_subset_block(
+    weights: np.ndarray | None,
+    block: Block,
+    index: SupportIndex,
+    codes: np.ndarray,
+    atoms: np.ndarray,
+    dictionary: np.ndarray,
+    with_rest: bool,
+) -> tuple[SubsetSums, SubsetBlock]:
+    """The same where entries have weights: Y_r is as it was, and the rest a weighted sum."""
     support = index.restrict(atoms)
     moves = np.zeros(len(dictionary), dtype=bool)
     moves[atoms] = True
@@ -180,7 +205,8 @@ def subset_block(
     if with_rest:
         idle = np.setdiff1d(np.arange(len(block.signals)), support.active)
         others = _without_others(block, idle, codes, moves, dictionary)
-        rest = float(np.einsum("nm,nm->", others, others, dtype=float))
+        weighted = others if weights is None else weights[idle] * others
+        rest = float(np.einsum("nm,nm->", weighted, others, dtype=float))
     return SubsetSums(len(support.entries), rest), SubsetBlock(support, rows)
 
 
@@ -207,3 +233,8 @@ def signals_block(subset: SubsetBlock) -> tuple[None, Block]:
 def subset_codes_block(subset: SubsetBlock, codes: np.ndarray) -> tuple[None, np.ndarray]:
     """The codes of I in one block."""
     return None, codes[subset.support.entries]
+
+
+def subset_weights_block(subset: SubsetBlock, weights: np.ndarray) -> tuple[None, np.ndarray]:
+    """The weights of the signals of one block that use I."""
+    return None, weights[subset.support.active]

@@ -115,15 +115,20 @@ def _from_indices(indices: np.ndarray, n_signals: int, n_atoms: int | None) -> S
     return Support(indptr, ordered[used].astype(np.int32), n_atoms, None)
 
 
-def require_determined(support: Support, m: int, mu: float) -> None:
+def require_determined(support: Support, m: int, mu: float, weights: np.ndarray | None = None) -> None:
     """Refuse supports of more than m atoms where codes follow the dictionary without a ridge.
 
     With as many independent atoms as entries every dictionary fits the signal exactly: f does not depend on
-    D, and there is nothing to learn from it. Exactly m atoms are warned about.
+    D, and there is nothing to learn from it. Exactly m atoms are warned about, and so are supports that are
+    larger than the number of observed entries, where there are weights (n×m).
     """
     sizes = np.diff(support.indptr)
     largest = int(sizes.max(initial=0))
-    if mu > 0 or largest < m:
+    if mu > 0:
+        return
+    if weights is not None:
+        _warn_of_few_entries(sizes, weights)
+    if largest < m:
         return
     j = int(sizes.argmax())
     consequence = (
@@ -133,6 +138,18 @@ def require_determined(support: Support, m: int, mu: float) -> None:
     if largest > m:
         raise ValueError(f"signal {j} uses {largest} atoms, more than its m={m} entries: {consequence}")
     warn_once(f"signal {j} uses {m} atoms, as many as its m={m} entries: {consequence}", "support of m atoms")
+
+
+def _warn_of_few_entries(sizes: np.ndarray, weights: np.ndarray) -> None:
+    observed = np.count_nonzero(weights, axis=1)
+    few = int(np.count_nonzero((observed > 0) & (observed < sizes)))
+    if few:
+        warn_once(
+            f"{few} of {len(sizes)} signals have fewer observed entries than atoms in their support: with "
+            "mu=0 they get minimum-norm codes, and nothing is learned from them. Use smaller supports or a "
+            "ridge mu > 0.",
+            "fewer observed entries than atoms",
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl.engines.units import multiply
+from manifold_dl.engines.weights import WeightedSignals
 from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.problem.dictionary_problem import DictionaryProblem
 from manifold_dl.problem.objective import Objective
@@ -28,16 +29,13 @@ class WholeUpdate:
         Ω of all atoms, with the codes that stay where they are known.
     dictionary : m×d array or None
         None only if I has all atoms.
-    scale : float
-        ‖Y‖², in units of 4^exponent.
-    exponent : int
-        The signals were divided by 2^exponent.
+    signals : WeightedSignals
+        Y, in units of 2^exponent, with its energy and its weights.
     """
 
     support: Support
     dictionary: np.ndarray | None
-    scale: float
-    exponent: int
+    signals: WeightedSignals
 
     @property
     def n_atoms(self) -> int:
@@ -45,9 +43,19 @@ class WholeUpdate:
         return self.support.n_atoms
 
     @property
-    def n_signals(self) -> int:
-        """n."""
-        return self.support.n_signals
+    def scale(self) -> float:
+        """‖Y‖², with weights Σ w y², in units of 4^exponent."""
+        return self.signals.energy
+
+    @property
+    def exponent(self) -> int:
+        """The signals were divided by 2^exponent."""
+        return self.signals.exponent
+
+    @property
+    def mean_energy(self) -> float:
+        """‖Y‖²/n, the mean energy of a signal."""
+        return self.signals.energy / self.signals.total_weight
 
     def dictionary_with(self, atoms: np.ndarray, point: np.ndarray) -> np.ndarray:
         """The whole m×d dictionary with the atoms I taken from `point`."""
@@ -64,6 +72,7 @@ class WholeUpdate:
         if self.support.values is not None:
             values[:] = self.support.values
         values[entries] = codes
+        values = self.signals.unscaled(values, self.support.indptr)
         return self.support.codes(multiply(values, self.exponent))
 
 
@@ -100,9 +109,15 @@ class SupportProblem(DictionaryProblem):
         return self.update.codes_with(self.subset.entries, self.objective.codes(np.asarray(point)))
 
     @property
+    def weights(self) -> np.ndarray | None:
+        """The weights of the entries, m×n; None if they have none, or if every signal has one."""
+        rows = self.update.signals.weights
+        return None if rows is None else rows.T
+
+    @property
     def support(self) -> scipy.sparse.csc_array:
         """Ω restricted to I, a sparse boolean |I|×n array: row i belongs to column i of a point."""
-        n, blocks = self.update.n_signals, self.objective.engine.states(self.subset.data)
+        n, blocks = self.update.support.n_signals, self.objective.engine.states(self.subset.data)
         indices = np.concatenate([block.indices for block in blocks])
         indptr = np.zeros(n + 1, dtype=np.int64)
         indptr[1:][self.subset.active] = np.concatenate([np.diff(block.indptr) for block in blocks])

@@ -12,9 +12,9 @@ import numpy as np
 
 from manifold_dl._validation import as_atoms, as_dictionary, as_ridge
 from manifold_dl.engines import Engine
-from manifold_dl.engines.sources import as_signals
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.units import as_units
+from manifold_dl.engines.weights import as_weighted_signals
 from manifold_dl.manifolds import Spheres, feasible_set
 from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.inner import FixedCodes, InnerProblem, RidgeCodes
@@ -22,6 +22,7 @@ from manifold_dl.problem.objective import Objective
 from manifold_dl.problem.signals import AtomSubset, SupportedSignals
 from manifold_dl.problem.support import Support, as_support, require_determined
 from manifold_dl.problem.support_problem import SupportProblem, WholeUpdate
+from manifold_dl.problem.weighted import WeightedFixedCodes, WeightedRidgeCodes, products_are_small
 
 
 def update_problem(
@@ -37,6 +38,7 @@ def update_problem(
     precondition: bool = True,
     threads: int | None = None,
     engine: Engine | None = None,
+    weights: Any = None,
 ) -> SupportProblem:
     """The update of a set I of atoms, and of the codes on them, as a Pymanopt problem.
 
@@ -70,6 +72,9 @@ def update_problem(
         any number.
     engine : Engine, optional
         Where the signals are and what runs the computation: `engines.Threads()` by default.
+    weights : array of length n, or m×n array, optional
+        Numbers ≥ 0. One per signal multiplies its whole term, μ included. One per entry multiplies the
+        squared error of that entry; 0 marks a missing entry, whose value (NaN, too) never matters.
 
     Returns
     -------
@@ -92,28 +97,30 @@ def update_problem(
     True
     """
     engine = as_engine(threads, engine)
-    rows, scale, exponent = as_signals(signals, engine)
-    n, m = rows.shape
+    known = as_weighted_signals(signals, weights, engine)
+    n, m = known.rows.shape
     if dictionary is not None:
-        dictionary = as_dictionary(dictionary, n_rows=m).astype(rows.dtype, copy=False)
+        dictionary = as_dictionary(dictionary, n_rows=m).astype(known.rows.dtype, copy=False)
     omega = as_support(support, n, None if dictionary is None else dictionary.shape[1])
     I = as_atoms(atoms, omega.n_atoms)
     mu = as_ridge(mu)
     _require_complete(omega, I, codes, dictionary)
     if codes == "follow":
-        require_determined(omega, m, mu)
+        require_determined(omega, m, mu, known.weights)
     feasible = feasible_set(manifold, m, len(I))
-    supported = SupportedSignals(rows, omega, engine)
+    supported = SupportedSignals(known.rows, omega, engine, known.weights)
     if omega.values is not None:
-        omega = omega._replace(values=as_units(omega.values.astype(rows.dtype, copy=False), exponent))
+        values = as_units(omega.values.astype(known.rows.dtype, copy=False), known.exponent)
+        omega = omega._replace(values=known.scaled(values, omega.indptr))
     elif len(I) < omega.n_atoms:
         everything = supported.subset(np.arange(omega.n_atoms), None, None)
-        omega = omega._replace(values=make_objective(everything, RidgeCodes(mu)).codes(dictionary))
+        inner = inner_problem(everything, "follow", mu)
+        omega = omega._replace(values=make_objective(everything, inner).codes(dictionary))
     subset = supported.subset(I, dictionary, omega.values, with_rest=True)
     return SupportProblem(
         make_objective(subset, inner_problem(subset, codes, mu)),
         subset,
-        WholeUpdate(omega, dictionary, scale, exponent),
+        WholeUpdate(omega, dictionary, known),
         feasible,
         regularizers=regularizers,
         precondition=precondition,
@@ -138,8 +145,13 @@ def _require_complete(omega: Support, atoms: np.ndarray, codes: str, dictionary:
 def inner_problem(subset: AtomSubset, codes: str, mu: float) -> InnerProblem:
     """How the codes of a set I of atoms follow: with the ridge μ, or not at all."""
     if codes == "follow":
-        return RidgeCodes(mu)
+        if subset.weights is None:
+            return RidgeCodes(mu)
+        is_small = products_are_small(subset.whole.support, subset.whole.m)
+        return WeightedRidgeCodes(subset.weights, mu, has_closed_form=is_small)
     assert subset.codes is not None  # they were given
+    if subset.weights is not None:
+        return WeightedFixedCodes(subset.weights, subset.codes)
     return FixedCodes(subset.codes, subset.data, len(subset.atoms), subset.whole.engine)
 
 

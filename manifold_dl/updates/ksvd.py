@@ -21,6 +21,12 @@ from manifold_dl.schedules import OneAtATime, sweep
 from manifold_dl.updates.simco import SimCO
 from manifold_dl.updates.workspace import UpdateWorkspace
 
+NO_SINGULAR_VECTOR = (
+    "KSVD was given a weight for every entry: the best atom is then no singular vector. Use "
+    "SimCO(schedule=OneAtATime()), which minimises the same function of one atom at a time, SimCO() for all "
+    "atoms together, or one weight per signal."
+)
+
 
 @dataclass(frozen=True)
 class KSVD:
@@ -42,6 +48,10 @@ class KSVD:
     The rule *is* `as_simco()`. A compiled sweep gives the same numbers without a Pymanopt problem for every
     atom, which at 16×32 atoms takes most of the time (the second table of `benchmarks/updates.py`). Where it
     cannot tell the vector, because two singular values agree, the atom goes through the configuration.
+
+    A weight per signal scales the signal, and the vector stays a singular vector. With a weight per entry
+    (missing entries, for example) the minimum over an atom and its codes is none any more, so these are
+    refused; ``SimCO(schedule=OneAtATime())`` minimises the same function of one atom at a time.
 
     Examples
     --------
@@ -69,16 +79,28 @@ class KSVD:
         return SimCO(optimizer=optimizer, mu=self.mu, schedule=self.schedule, threads=self.threads)
 
     def __call__(
-        self, signals: Any, dictionary: Any, codes: Any, *, iteration: int | None = None, rng: Any = None
+        self,
+        signals: Any,
+        dictionary: Any,
+        codes: Any,
+        *,
+        iteration: int | None = None,
+        rng: Any = None,
+        weights: Any = None,
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
-        """One sweep over the atoms: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
-        workspace = UpdateWorkspace(signals, dictionary, codes, as_engine(self.threads))
+        """One sweep over the atoms: (m×n, m×d, sparse d×n) → (dictionary, codes).
+
+        `weights` are one number ≥ 0 per signal. Weights of entries are refused: see the notes.
+        """
+        workspace = UpdateWorkspace(signals, dictionary, codes, as_engine(self.threads), weights)
+        if workspace.signals.weights is not None:
+            raise ValueError(NO_SINGULAR_VECTOR)
         simco = self.as_simco()
         workspace.require_determined(self.mu)
         workspace.normalize()
         subsets = sweep(self.schedule, workspace.dictionary.shape[1], rng, usage=workspace.usage)
         if any(len(I) > 1 for I in subsets):
-            return replace(simco, schedule=subsets)(signals, dictionary, codes)
+            return replace(simco, schedule=subsets)(signals, dictionary, codes, weights=weights)
         order, done, atoms = np.concatenate(subsets), 0, CompiledSweep(workspace)
         while done < len(order):
             done += atoms.update(order[done:], self.mu, power=self.method == "power")

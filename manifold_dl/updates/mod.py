@@ -12,6 +12,7 @@ import scipy.linalg
 import scipy.sparse
 
 from manifold_dl.engines.threads import as_engine
+from manifold_dl.kernels.reduced import code_energies
 from manifold_dl.updates.workspace import UpdateWorkspace
 
 
@@ -45,28 +46,56 @@ class MOD:
             raise ValueError(f"ridge={self.ridge}: the ridge must be finite and not negative.")
 
     def __call__(
-        self, signals: Any, dictionary: Any, codes: Any, *, iteration: int | None = None, rng: Any = None
+        self,
+        signals: Any,
+        dictionary: Any,
+        codes: Any,
+        *,
+        iteration: int | None = None,
+        rng: Any = None,
+        weights: Any = None,
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
-        """One update: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
-        workspace = UpdateWorkspace(signals, dictionary, codes, as_engine())
+        """One update: (m×n, m×d, sparse d×n) → (dictionary, codes).
+
+        `weights` are those of the signals (n of them) or of their entries (m×n). With weights of entries
+        every row of D has normal equations of its own: the rule costs as much as m unweighted ones.
+        """
+        workspace = UpdateWorkspace(signals, dictionary, codes, as_engine(), weights)
         workspace.normalize()
         old, support = workspace.dictionary, workspace.support
-        gram, right = workspace.code_products()
-        used = np.diagonal(gram) > 0
+        used = code_energies(support.indices, workspace.values, support.n_atoms) > 0
         if not used.any():
             return old, workspace.codes()
         # D + (Y − D X) Xᵀ (X Xᵀ)⁺: among all least-squares solutions the one nearest to the old D.
-        D = old[:, used] + _solve_symmetric(gram[np.ix_(used, used)], right[used], self.ridge).T
+        if workspace.signals.weights is None:
+            gram, right = workspace.code_products()
+            D = old[:, used] + _solve_symmetric(gram[np.ix_(used, used)], right[used], self.ridge).T
+        else:
+            D = old[:, used] + _row_by_row(workspace, workspace.signals.weights, used, self.ridge)
         norms = np.linalg.norm(D, axis=0)
         # Where least squares gives a zero atom, rounding has no direction: the old one stays, with zero
         # codes.
         lost = norms <= 4 * np.sqrt(len(D)) * np.finfo(old.dtype).eps
         D[:, lost], norms[lost] = old[:, used][:, lost], 0
         old[:, used] = D / np.where(lost, 1, norms)
-        scales = np.ones(len(gram))
+        scales = np.ones(support.n_atoms)
         scales[used] = norms
         workspace.own_values()[:] = workspace.values * scales[support.indices]
         return old, workspace.codes()
+
+
+def _row_by_row(
+    workspace: UpdateWorkspace, weights: np.ndarray, used: np.ndarray, ridge: float
+) -> np.ndarray:
+    """How D changes where entries have weights: row p of it solves X diag(w_p) Xᵀ δ = X diag(w_p) r_p."""
+    support, residual = workspace.support, workspace.residual().astype(float)
+    X = support.codes(workspace.values.astype(float))[used]
+    transposed, sizes = X.T.tocsr(), np.diff(X.indptr)
+    change = np.empty((residual.shape[1], X.shape[0]))
+    for p, (w, r) in enumerate(zip(weights.T.astype(float), residual.T, strict=True)):
+        weighted = scipy.sparse.csc_array((X.data * np.repeat(w, sizes), X.indices, X.indptr), shape=X.shape)
+        change[p] = _solve_symmetric((weighted @ transposed).toarray(), weighted @ r, ridge)
+    return change
 
 
 def _solve_symmetric(gram: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray:

@@ -16,6 +16,10 @@ from manifold_dl.components.errors import naming
 class DictionaryUpdate(Protocol):
     """Anything that is called with signals, dictionary and codes and returns a better pair.
 
+    The keywords are optional: a rule of the user is called with those that its signature names. `weights` is
+    an array of n numbers or m×n numbers ≥ 0, or None; a rule without it is refused where there are weights,
+    because it would learn from missing entries.
+
     Two methods are optional:
 
     ``begin(max_iter, memory=None)``
@@ -45,6 +49,7 @@ class DictionaryUpdate(Protocol):
         *,
         iteration: int | None = None,
         rng: Any = None,
+        weights: np.ndarray | None = None,
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
         """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
 
@@ -72,6 +77,7 @@ class UpdateRun(Protocol):
         *,
         iteration: int | None = None,
         rng: Any = None,
+        weights: np.ndarray | None = None,
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
         """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
 

@@ -183,10 +183,21 @@ class SimCO:
         return ridge_at(self.mu, iteration)
 
     def __call__(
-        self, signals: Any, dictionary: Any, codes: Any, *, iteration: int | None = None, rng: Any = None
+        self,
+        signals: Any,
+        dictionary: Any,
+        codes: Any,
+        *,
+        iteration: int | None = None,
+        rng: Any = None,
+        weights: Any = None,
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
-        """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
-        return self.begin()(signals, dictionary, codes, iteration=iteration, rng=rng)
+        """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes).
+
+        `weights` are those of the signals (n of them) or of their entries (m×n), as in `update_problem`.
+        """
+        run, options = self.begin(), {"iteration": iteration, "rng": rng, "weights": weights}
+        return run(signals, dictionary, codes, **options)
 
 
 class SimCORun:
@@ -206,11 +217,18 @@ class SimCORun:
         return self.rule.mu_at(iteration)
 
     def __call__(
-        self, signals: Any, dictionary: Any, codes: Any, *, iteration: int | None = None, rng: Any = None
+        self,
+        signals: Any,
+        dictionary: Any,
+        codes: Any,
+        *,
+        iteration: int | None = None,
+        rng: Any = None,
+        weights: Any = None,
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
         """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
         rule, mu = self.rule, self.rule.mu_at(iteration)
-        workspace = self._workspace(signals, dictionary, codes, mu)
+        workspace = self._workspace(signals, dictionary, codes, mu, weights)
         m, d = workspace.dictionary.shape
         subsets = sweep(rule.schedule, d, rng, usage=workspace.usage)
         if all(feasible_set(rule.manifold, m, k).unit_atoms for k in {len(I) for I in subsets}):
@@ -220,13 +238,18 @@ class SimCORun:
         return workspace.dictionary, workspace.codes()
 
     def _workspace(
-        self, signals: Any, dictionary: Any, codes: Any, mu: float
+        self, signals: Any, dictionary: Any, codes: Any, mu: float, weights: Any
     ) -> UpdateWorkspace | PenalizedWorkspace:
         """The working copy of D and X, or of D alone where codes follow without a support."""
         rule, engine = self.rule, as_engine(self.rule.threads)
         if not isinstance(rule.codes, str):
+            if weights is not None:
+                raise ValueError(
+                    f"codes={rule.codes!r}: codes that follow by a penalty take no weights. Use "
+                    "codes='follow', with the support that a coder finds."
+                )
             return PenalizedWorkspace(signals, dictionary, codes, rule.codes, engine)
-        workspace = UpdateWorkspace(signals, dictionary, codes, engine)
+        workspace = UpdateWorkspace(signals, dictionary, codes, engine, weights)
         if rule.codes == "follow":
             workspace.require_determined(mu)
         return workspace

@@ -13,8 +13,8 @@ import scipy.sparse
 
 from manifold_dl._validation import as_dictionary
 from manifold_dl.engines import BlockMap, Engine
-from manifold_dl.engines.sources import as_signals
 from manifold_dl.engines.units import as_units, multiply, norms_or_one
+from manifold_dl.engines.weights import as_weighted_signals
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
 from manifold_dl.kernels.reduced.minimum_norm import take
@@ -85,21 +85,28 @@ class UpdateWorkspace:
         X, which is copied.
     engine : Engine
         What runs the functions of a block.
+    weights : array of length n, or m×n array, optional
+        Of the signals or of their entries, as in `update_problem`.
 
     Attributes
     ----------
     dictionary : m×d array
         D as it is now.
     values : array
-        The codes as they are now, in the order of the support and in units of 2^exponent.
+        The codes as they are now, in the order of the support and in the units of `rows`.
+    signals : WeightedSignals
+        The signals in units in which no square overflows, with their weights.
     rows : n×m array
-        The signals, in the same units.
+        The signals, in these units.
     support : Support
         Ω.
     """
 
-    def __init__(self, signals: Any, dictionary: Any, codes: Any, engine: Engine) -> None:
-        self.rows, self.scale, self.exponent = as_signals(signals, engine)
+    def __init__(
+        self, signals: Any, dictionary: Any, codes: Any, engine: Engine, weights: Any = None
+    ) -> None:
+        self.signals = as_weighted_signals(signals, weights, engine)
+        self.rows = self.signals.rows
         n, m = self.rows.shape
         D = as_dictionary(dictionary, n_rows=m)
         self.support, self.engine = as_support(codes, n, D.shape[1]), engine
@@ -107,13 +114,15 @@ class UpdateWorkspace:
         if self.support.values is None:
             raise ValueError("codes holds no numbers: an update needs the codes X, not only their support.")
         given = self.support.values.astype(self.rows.dtype, copy=False)
-        self.values = as_units(given, self.exponent)  # those of the caller, until `own_values` copies them
+        given = as_units(given, self.signals.exponent)  # those of the caller, until `own_values` copies them
+        self.values = self.signals.scaled(given, self.support.indptr)
         self._owns_values = False
-        self._signals = SupportedSignals(self.rows, self.support, engine)
+        self._signals = SupportedSignals(self.rows, self.support, engine, self.signals.weights)
 
     def codes(self) -> scipy.sparse.csc_array:
         """The codes, in the units of the signals that were given."""
-        return self.support.codes(multiply(self.own_values(), self.exponent))
+        values = self.signals.unscaled(self.own_values(), self.support.indptr)
+        return self.support.codes(multiply(values, self.signals.exponent))
 
     def own_values(self) -> np.ndarray:
         """The codes as an array that may be changed in place."""
@@ -128,7 +137,7 @@ class UpdateWorkspace:
 
     def require_determined(self, mu: float) -> None:
         """Refuse supports on which f does not depend on D, for rules whose codes follow the dictionary."""
-        require_determined(self.support, len(self.dictionary), mu)
+        require_determined(self.support, len(self.dictionary), mu, self.signals.weights)
 
     def normalize(self) -> None:
         """Unit atoms; the codes take over the norms, so that D X is unchanged."""
@@ -155,7 +164,7 @@ class UpdateWorkspace:
         return SupportProblem(
             make_objective(subset, inner_problem(subset, settings.codes, mu), policy),
             subset,
-            WholeUpdate(self.support, self.dictionary, self.scale, self.exponent),
+            WholeUpdate(self.support, self.dictionary, self.signals),
             feasible,
             regularizers=settings.regularizers,
             precondition=settings.precondition,

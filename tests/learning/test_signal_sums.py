@@ -66,7 +66,7 @@ def test_loss_scale_of_zero_signals_has_no_relative_loss():
 
 
 def test_loss_out_of_range_is_warned_of():
-    scale = LossScale(n_signals=1, energy=1.0, exponent=600)
+    scale = LossScale(total_weight=1, energy=1.0, exponent=600)
     with pytest.warns(UserWarning, match=r"history\.loss is inf"):
         scale.warn_if_out_of_range(0.5)
 

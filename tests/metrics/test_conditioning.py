@@ -119,3 +119,29 @@ class TestConditionNumber:
     def test_refuses_what_is_not_a_support(self, support, sentence):
         with pytest.raises((ValueError, TypeError), match=sentence):
             condition_numbers(np.eye(4), support)
+
+
+class TestWeights:
+    def test_agrees_with_numpy_signal_by_signal(self, rng, mask):
+        D, weights = unit_atoms(16, 32, rng), rng.uniform(0.2, 3.0, (16, 60))
+        weights[rng.random(weights.shape) < 0.3] = 0
+        weights[:6] = np.maximum(weights[:6], 0.2)
+        weights[:, 5::9] = 0  # no entry at all
+        expected = [
+            np.linalg.cond(np.sqrt(w)[:, None] * D[:, column]) if column.any() and w.any() else 1.0
+            for column, w in zip(mask.T, weights.T, strict=True)
+        ]
+        kappa, per_signal = condition_number(D, mask, distribution=True, weights=weights)
+        np.testing.assert_allclose(per_signal, expected, rtol=1e-11)
+        assert kappa == per_signal.max()
+
+    def test_weights_of_signals_leave_out_those_of_zero(self, rng, mask):
+        D, weights = unit_atoms(16, 32, rng), rng.uniform(0.2, 3.0, 60)
+        weights[::4] = 0
+        expected = np.where(weights > 0, condition_numbers(D, mask), 1.0)
+        np.testing.assert_allclose(condition_numbers(D, mask, weights=weights), expected, rtol=1e-12)
+
+    def test_fewer_entries_than_atoms_are_dependent(self, rng):
+        D, weights = unit_atoms(16, 32, rng), np.ones((16, 1))
+        weights[3:] = 0
+        assert condition_number(D, [[0, 1, 2, 3]], weights=weights) == np.inf

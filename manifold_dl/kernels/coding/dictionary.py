@@ -68,6 +68,12 @@ def correlate(signals: np.ndarray, dictionary: PreparedDictionary, products: Pro
 
 
 @internal_in_order
+def correlate_with(tiles: np.ndarray, signals: np.ndarray, products: Products) -> None:
+    """The same with tiles of other numbers than the atoms, such as their squares."""
+    _correlate(signals, tiles, products.tile, products.correlations)
+
+
+@internal_in_order
 def copy(source: np.ndarray, target: np.ndarray) -> None:
     """target[:] = source, which compiles in a fraction of the time."""
     for i in range(len(source)):

@@ -40,6 +40,7 @@ class LassoSettings(NamedTuple):
     relative: bool  # whether they are fractions of max |Dᵀy|, signal by signal
     tol: float  # the duality gap allowed, as a fraction of the objective
     refit: int  # if positive, keep this many of the largest entries and solve for them by least squares
+    nonnegative: bool = False  # whether no coefficient may be negative
 
 
 class FocussSettings(NamedTuple):

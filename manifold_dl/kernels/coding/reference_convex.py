@@ -15,6 +15,7 @@ from manifold_dl.kernels.coding.reference_supports import (
     independent,
     is_independent,
     largest_entries,
+    nnls,
     padded_codes,
     solve,
 )
@@ -30,7 +31,7 @@ def lasso(
 
     All of it in double precision: in single, codes of many atoms can be far from the minimum.
     """
-    path, relative, tol, refit = settings
+    path, relative, tol, refit, nonnegative = settings
     indptr, indices, values = no_codes(signals) if start is None else start
     atoms, codes = dictionary.atoms.astype(np.float64), []
     for j, y in enumerate(signals.astype(np.float64)):
@@ -38,21 +39,29 @@ def lasso(
         for i, value in zip(
             indices[indptr[j] : indptr[j + 1]], values[indptr[j] : indptr[j + 1]], strict=True
         ):
-            if is_independent(atoms, np.flatnonzero(x), i):
+            if is_independent(atoms, np.flatnonzero(x), i) and (value > 0 or not nonnegative):
                 x[i] = value
-        largest = np.max(np.abs(atoms @ y))
+        largest = np.max(_violations(atoms @ y, nonnegative))
         for penalty in np.multiply(path, largest if relative else 1):
             allowed = max(penalty * (1 + tol), ROUNDINGS * np.finfo(atoms.dtype).eps * largest)
-            x = _descend(atoms, y, x, penalty, allowed)
+            x = _descend(atoms, y, x, penalty, allowed, nonnegative)
         support = np.flatnonzero(x)
         if refit > 0:
             support = np.array(independent(atoms, largest_entries(x, refit)), int)
-            x[support] = solve(atoms, y, support)
+            x[support] = (nnls if nonnegative else solve)(atoms, y, support)
+            support = support[x[support] != 0]
         codes.append((support, x[support]))
     return padded_codes(codes, signals.dtype, min(atoms.shape))
 
 
-def _descend(atoms: np.ndarray, y: np.ndarray, x: np.ndarray, penalty: float, allowed: float) -> np.ndarray:
+def _violations(correlations: np.ndarray, nonnegative: bool) -> np.ndarray:
+    """What may not exceed the penalty: |⟨d, r⟩|, or ⟨d, r⟩ where no code may be negative."""
+    return np.maximum(correlations, 0) if nonnegative else np.abs(correlations)
+
+
+def _descend(
+    atoms: np.ndarray, y: np.ndarray, x: np.ndarray, penalty: float, allowed: float, nonnegative: bool
+) -> np.ndarray:
     """The lasso solution for one signal, from codes x on independent atoms."""
     signs, support = np.sign(x), np.flatnonzero(x)
     for _ in range(64 + 16 * min(atoms.shape)):
@@ -70,8 +79,9 @@ def _descend(atoms: np.ndarray, y: np.ndarray, x: np.ndarray, penalty: float, al
             x[support[out]] = 0
             support = np.delete(support, out)
         correlations = atoms @ (y - x @ atoms)
-        p = np.argmax(np.abs(correlations))
-        if np.abs(correlations[p]) <= allowed or p in support:
+        violations = _violations(correlations, nonnegative)
+        p = np.argmax(violations)
+        if violations[p] <= allowed or p in support:
             break
         signs[p] = np.sign(correlations[p])
         if not is_independent(atoms, support, p):

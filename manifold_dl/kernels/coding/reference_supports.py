@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import scipy.optimize
 
 from manifold_dl.kernels.coding.interface import Codes
 
@@ -38,6 +39,11 @@ def independent(atoms: np.ndarray, support: Support) -> list[int]:
 def solve(atoms: np.ndarray, y: np.ndarray, support: Support) -> np.ndarray:
     """Least-squares coefficients of y on a support."""
     return np.linalg.lstsq(atoms[support].T, y)[0] if len(support) else np.zeros(0, y.dtype)
+
+
+def nnls(atoms: np.ndarray, y: np.ndarray, support: Support) -> np.ndarray:
+    """Coefficients ≥ 0 of y on a support."""
+    return scipy.optimize.nnls(atoms[support].T, y)[0] if len(support) else np.zeros(0, y.dtype)
 
 
 def padded_codes(codes: Sequence[tuple[Support, np.ndarray]], dtype: np.dtype, width: int) -> Codes:

@@ -1,9 +1,9 @@
 """The lasso from signs that are nearly right, compiled: what an objective with ℓ₁ codes solves all the time.
 
 With the atoms A of a signal and their signs s known, its codes are x = (AᵀA)⁻¹(Aᵀy − λs). Those of a
-dictionary nearby are usually right, or wrong in a few atoms. `descend` is the active-set method of `lasso.py`
-on plain arrays, without the checks of rank that need a call per atom, in half the time. It gives up (−1)
-where a pivot is small, and the caller lets `lasso.py` decide. `kernels/reduced/lasso.py` calls it.
+dictionary nearby are usually right, or wrong in a few atoms. `descend` is the method of `active_set.py` on
+plain arrays, without the checks of rank that need a call per atom, in half the time. It gives up (−1)
+where a pivot is small, and the caller lets `active_set.py` decide. `kernels/reduced/lasso.py` calls it.
 
 Arrays are passed one by one here: each time that a tuple of arrays is taken apart, Numba counts references to
 them, which took 0.2 of the 1 µs per signal at 16×32.

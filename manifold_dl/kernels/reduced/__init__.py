@@ -9,6 +9,7 @@ out.
 from manifold_dl.kernels.backend import NUMBA_INSTALLED
 from manifold_dl.kernels.reduced.reference import positions
 from manifold_dl.kernels.reduced.reference_ksvd import SweepData, SweepState
+from manifold_dl.kernels.reduced.reference_weighted import weighted_energies
 from manifold_dl.kernels.reduced.structures import (
     Block,
     Fit,
@@ -18,6 +19,7 @@ from manifold_dl.kernels.reduced.structures import (
     Products,
     Refit,
     Solutions,
+    WeightedProducts,
 )
 
 if NUMBA_INSTALLED:
@@ -35,6 +37,15 @@ if NUMBA_INSTALLED:
         subtract_other_atoms,
     )
     from manifold_dl.kernels.reduced.spheres import dot, project_to_tangent, sphere_exp
+    from manifold_dl.kernels.reduced.weighted import (
+        evaluate_weighted_fixed,
+        fit_weighted_codes,
+        weighted_hessian_product,
+    )
+    from manifold_dl.kernels.reduced.weighted_geodesic import (
+        precompute_weighted_products,
+        refit_weighted_codes,
+    )
 else:
     from manifold_dl.kernels.reduced.reference import (
         add_products,
@@ -56,6 +67,13 @@ else:
     )
     from manifold_dl.kernels.reduced.reference_ksvd import ksvd_sweep, large_codes
     from manifold_dl.kernels.reduced.reference_lasso import fit_lasso, prepare_lasso
+    from manifold_dl.kernels.reduced.reference_weighted import (
+        evaluate_weighted_fixed,
+        fit_weighted_codes,
+        precompute_weighted_products,
+        refit_weighted_codes,
+        weighted_hessian_product,
+    )
 
 __all__ = [
     "Block",
@@ -68,12 +86,15 @@ __all__ = [
     "Solutions",
     "SweepData",
     "SweepState",
+    "WeightedProducts",
     "add_products",
     "code_energies",
     "dot",
     "evaluate_fixed",
+    "evaluate_weighted_fixed",
     "fit_codes",
     "fit_lasso",
+    "fit_weighted_codes",
     "geodesic_point",
     "gram",
     "hessian_product",
@@ -83,10 +104,14 @@ __all__ = [
     "make_batches",
     "positions",
     "precompute_products",
+    "precompute_weighted_products",
     "precondition",
     "prepare_lasso",
     "project_to_tangent",
     "refit_codes",
+    "refit_weighted_codes",
     "sphere_exp",
     "subtract_other_atoms",
+    "weighted_energies",
+    "weighted_hessian_product",
 ]

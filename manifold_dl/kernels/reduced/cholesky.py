@@ -84,14 +84,14 @@ def factorize(gram, diagonal, atom, mu, pivot_ratio, x, g, L, scratch):
                 scaled = L[row + l, w] * L[pivot, w]
                 entry[w] -= L[row + l, w] * scaled
                 L[row + l, w] = scaled
-        any_rank_deficient |= _mark_small_pivots(entry, top, pivot_ratio, width, rank_deficient)
+        any_rank_deficient |= mark_small_pivots(entry, top, pivot_ratio, width, rank_deficient)
         for w in range(width):
             L[row + a, w] = 1.0 / entry[w]
     return any_rank_deficient
 
 
 @internal
-def _mark_small_pivots(entry, top, pivot_ratio, width, rank_deficient):
+def mark_small_pivots(entry, top, pivot_ratio, width, rank_deficient):
     """Replace pivots that are too small by 1, and mark their signals; whether there are any."""
     n_rank_deficient = 0
     for w in range(width):

@@ -233,7 +233,7 @@ def _hessian_product(signals, batches_tuple, known_tuple, product):
                 for w in range(width):
                     g[a, w] -= C[k * atom[a, w] + atom[b, w]] * x[b, w]
         if len(known.inverse_of):
-            _use_inverses(order[first[batch] : first[batch] + n], known.inverse_of, known.inverses, g, L)
+            use_inverses(order[first[batch] : first[batch] + n], known.inverse_of, known.inverses, g, L)
         solve_lower(L, g)
         solve_upper(L, g)
         for w in range(n):
@@ -248,7 +248,7 @@ def _hessian_product(signals, batches_tuple, known_tuple, product):
 
 
 @internal
-def _use_inverses(signals, inverse_of, inverses, g, L):
+def use_inverses(signals, inverse_of, inverses, g, L):
     """g becomes M⁺g for the rank-deficient signals of a batch, and their factors the identity."""
     s = len(g)
     before = np.empty(s)

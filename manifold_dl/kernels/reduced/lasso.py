@@ -4,8 +4,8 @@
 
 The functions of `reference_lasso.py`. With the atoms A of a signal and their signs s known, its codes are
 x = (AᵀA + μI)⁻¹(Aᵀy − αs). Those of the last dictionary are nearly right, so the active-set method begins
-with them: that of `coding/signs.py`, or of `coding/lasso.py` where atoms are nearly dependent. With μ on the
-diagonal of the Gram matrix both solve the elastic net, too: there the conditions are |Dᵀr − μx| ≤ α.
+with them: that of `coding/signs.py`, or of `coding/active_set.py` where atoms are nearly dependent. With μ on
+the diagonal of the Gram matrix both solve the elastic net, too: there the conditions are |Dᵀr − μx| ≤ α.
 
 The last solution of a signal is computed with its atoms in increasing order. So the codes depend on the
 dictionary, the signal, the support and the signs alone, and not on the codes that the method began with.
@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from manifold_dl.kernels.backend import compiled_reordering, internal, internal_reordering
+from manifold_dl.kernels.coding.active_set import SLACK, Active, Limits, add, empty_workspace
+from manifold_dl.kernels.coding.active_set import descend as descend_with_checks
 from manifold_dl.kernels.coding.common import (
     ROUNDINGS,
     Code,
@@ -24,10 +26,10 @@ from manifold_dl.kernels.coding.common import (
     subtract_fit,
 )
 from manifold_dl.kernels.coding.dictionary import ROWS, correlate, empty_products, prepare
-from manifold_dl.kernels.coding.factor import append_row, empty_factor
+from manifold_dl.kernels.coding.factor import append_row
 from manifold_dl.kernels.coding.factor import solve as solve_with
 from manifold_dl.kernels.coding.interface import PreparedDictionary, StartingCodes, no_codes
-from manifold_dl.kernels.coding.lasso import SLACK, Active, Limits, Workspace, _add, _descend
+from manifold_dl.kernels.coding.observed import own_dictionary
 from manifold_dl.kernels.coding.signs import descend, solve
 from manifold_dl.kernels.memory import aligned_zeros
 from manifold_dl.kernels.reduced.structures import InnerFit
@@ -107,11 +109,10 @@ def _fit_lasso(signals, dictionary_tuple, penalties, start_tuple, out_tuple):
     out, (alpha, mu, tol) = LassoArrays(*out_tuple), penalties
     gram, eps, n = dictionary.gram, dictionary.eps, len(signals)
     capacity = len(out.values) // max(n, 1)
-    products, factor = empty_products(dictionary), empty_factor(capacity, gram)
-    correlations, _, quarter, sixteenth = products
-    h, goal = np.empty(len(gram), gram.dtype), np.empty(capacity, gram.dtype)
+    own, products = own_dictionary(dictionary, False), empty_products(dictionary)
+    correlations, work = products.correlations, empty_workspace(capacity, gram, products)
+    factor, quarter, sixteenth, h, goal = work
     L, z = factor.L, factor.scratch
-    work = Workspace(factor, quarter, sixteenth, h, goal)
     support, x, signs = np.empty(capacity, np.int32), np.empty_like(goal), np.empty_like(goal)
     active, r = Active(support, x, signs), np.empty(signals.shape[1], gram.dtype)
     value, status, at = 0.0, OK, np.int64(0)
@@ -122,12 +123,11 @@ def _fit_lasso(signals, dictionary_tuple, penalties, start_tuple, out_tuple):
         largest = abs(a[argmax_abs(a, quarter, sixteenth)])
         # A correlation that is only rounding violates nothing, however small the penalty.
         allowed = max(alpha * (1 + tol), ROUNDINGS * eps * largest)
-        limits = Limits(alpha, allowed, alpha * tol + SLACK * eps * largest, eps)
         k = _take(start.indptr[j], start.indptr[j + 1], start.indices, start.values, support, x, signs)
         k = descend(gram, a, alpha, allowed, support, x, signs, k, L, z, goal, h, quarter, sixteenth)
         if k < 0 or not _is_sorted(support, k):
-            limits = Limits(alpha, allowed, alpha * tol + SLACK * eps * largest, eps)
-            k, found = _solve_in_order(gram, a, limits, start, j, active, k, work)
+            limits = Limits(alpha, allowed, alpha * tol + SLACK * eps * largest, eps, False)
+            k, found = _solve_in_order(own, a, limits, start, j, active, k, work)
             if found != OK:
                 status = NOT_OPTIMAL
         subtract_fit(dictionary.atoms, signals[j], Code(support, x), k, r)
@@ -157,18 +157,19 @@ def _is_sorted(support, k):
 
 
 @internal_reordering
-def _solve_in_order(gram, a, limits, start, j, active, k, work):
+def _solve_in_order(own, a, limits, start, j, active, k, work):
     """The solution with increasing indices; without one (k < 0) by the method that knows dependent atoms.
 
     Returns how many atoms there are, and OK or NOT_OPTIMAL.
     """
     support, x, signs = active
+    gram, m = own.prepared.gram, np.int64(own.atoms.shape[1])
     L, z, status = work.factor.L, work.factor.scratch, OK
     if k < 0:
         k = np.int64(0)
         for i in range(start.indptr[j], start.indptr[j + 1]):
-            k = _add(gram, work.factor, active, k, np.int64(start.indices[i]), start.values[i], limits.eps)
-        k, status = _descend(gram, a, limits, active, k, work)
+            k = add(gram, work.factor, active, k, np.int64(start.indices[i]), start.values[i], limits.eps)
+        k, status = descend_with_checks(own, m, a, limits, active, k, work)
     sort_by_index(support, x, k)
     for l in range(k):
         signs[l] = 1 if x[l] > 0 else -1

@@ -58,12 +58,19 @@ def take(
     return new_indptr, indices[places], places
 
 
-def padded_inverses(atoms: np.ndarray, indptr: np.ndarray, indices: np.ndarray, mu: float) -> np.ndarray:
-    """(A Aᵀ + μI)⁺ of every support, padded with zeros to one size."""
+def padded_inverses(
+    atoms: np.ndarray, indptr: np.ndarray, indices: np.ndarray, mu: float, roots: np.ndarray | None = None
+) -> np.ndarray:
+    """(A Aᵀ + μI)⁺ of every support, padded with zeros to one size; with weights w of entries of (√w∘A).
+
+    `roots` holds √w, one row per support.
+    """
     largest = int(np.diff(indptr).max(initial=0))
     padded = np.zeros((len(indptr) - 1, largest, largest))
     for columns, places in groups(indptr):
         A = atoms[indices[places]]
+        if roots is not None:
+            A = A * roots[columns][:, None, :]
         _, inverse, _ = solve(A, np.zeros((len(columns), atoms.shape[1]), atoms.dtype), mu)
         padded[columns, : A.shape[1], : A.shape[1]] = inverse
     return padded

@@ -55,7 +55,7 @@ def _refit_rank_deficient(
     codes: np.ndarray | None,
 ) -> Refit:
     """The rank-deficient signals (given by rank in the batches), by the reference."""
-    rank_deficient, start = _unbatch(products, block.batches, ranks)
+    rank_deficient, start = unbatch(products.codes, block.batches, ranks)
     indptr, indices, places = take(block.indptr, block.indices, rank_deficient)
     by_reference = point._replace(arrays=reference.positions(point.geodesic, point.t))
     found = None if codes is None else np.empty(len(places), codes.dtype)
@@ -66,13 +66,13 @@ def _refit_rank_deficient(
     return rest
 
 
-def _unbatch(products: Products, batches: Batches, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def unbatch(codes: np.ndarray, batches: Batches, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Some of the signals, with their codes one after the other."""
     inside = np.searchsorted(batches.first, ranks, side="right") - 1
     begins, ends = batches.place[inside] + ranks - batches.first[inside], batches.place[inside + 1]
     stretches = zip(begins, ends, batches.widths[inside], strict=True)
-    codes = [products.codes[begin:end:width] for begin, end, width in stretches]
-    return batches.signals[ranks], np.concatenate(codes)
+    parts = [codes[begin:end:width] for begin, end, width in stretches]
+    return batches.signals[ranks], np.concatenate(parts)
 
 
 @compiled
@@ -103,7 +103,7 @@ def _refit(
             for w in range(width):  # left to the reference: they add nothing here
                 if rank_deficient_in_batch[w]:
                     rank_deficient_in_batch[w] = False
-                    _clear(L, g, w)
+                    clear(L, g, w)
                     if w < n:
                         rank_deficient[first[batch] + w] = True
                         n_rank_deficient += 1
@@ -142,7 +142,7 @@ def _right_hand_sides(atom, by, bu, cosine, sine, angles, with_slope, g, turn):
 
 
 @internal
-def _clear(L, g, w):
+def clear(L, g, w):
     """Take a signal out of a batch: no right-hand side, no factor."""
     for a in range(len(g)):
         g[a, w] = 0.0

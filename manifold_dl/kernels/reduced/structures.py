@@ -78,6 +78,17 @@ class Products(NamedTuple):
     at_directions: np.ndarray  # U y
 
 
+class WeightedProducts(NamedTuple):
+    """The same where entries have weights w: every signal has Gram matrices of its own."""
+
+    codes: np.ndarray  # x₀, the codes at the start
+    at_atoms: np.ndarray  # A (w∘y)
+    at_directions: np.ndarray  # U (w∘y)
+    DD: np.ndarray  # A diag(w) Aᵀ, lower triangles
+    DU: np.ndarray  # A diag(w) Uᵀ
+    UU: np.ndarray  # U diag(w) Uᵀ, lower triangles
+
+
 class GeodesicPoint(NamedTuple):
     """The atoms at t, for all blocks."""
 

@@ -1,0 +1,97 @@
+"""Signals with weights, prepared for the objective: checked, in rows, and in ordinary units.
+
+One weight per signal multiplies its whole term: y times √w has the term of y times w, and codes times √w, so
+the signals are scaled on entry and their codes scaled back in the end, and nothing else needs to know. With
+weights of entries every squared error has a factor of its own; the weights stand in rows beside the signals.
+
+`update_problem` and `updates/workspace.py` read signals through this; `WeightedSignals` without weights is
+what `sources.py` makes of them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manifold_dl._validation import as_observed
+from manifold_dl.engines.protocol import BlockMap, Engine, partition
+from manifold_dl.engines.sources import as_signals
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSignals:
+    """Checked signals with their weights.
+
+    Attributes
+    ----------
+    rows : n×m array
+        A signal in every row, in units of 2^exponent; with a weight per signal multiplied by its root.
+    energy : float
+        Σ w y², in units of 4^exponent.
+    exponent : int
+        0 for ordinary signals (`units.py`).
+    weights : n×m array or None
+        Weights of the entries.
+    roots : array of length n or None
+        √w of one weight per signal.
+    total_weight : float
+        The number of signals; with weights the sum of the mean weights of the signals.
+    """
+
+    rows: np.ndarray
+    energy: float
+    exponent: int
+    weights: np.ndarray | None
+    roots: np.ndarray | None
+    total_weight: float
+
+    def scaled(self, codes: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+        """Codes for the rows, from those of the signals that were given."""
+        return codes if self.roots is None else codes * np.repeat(self.roots, np.diff(indptr))
+
+    def unscaled(self, codes: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+        """Codes of the signals that were given, from those of the rows; zero where a signal has no weight."""
+        if self.roots is None:
+            return codes
+        roots = np.repeat(self.roots, np.diff(indptr))
+        return np.divide(codes, roots, out=np.zeros_like(codes), where=roots > 0)
+
+
+def as_weighted_signals(signals: Any, weights: Any, engine: Engine) -> WeightedSignals:
+    """The signals in contiguous rows with their weights, checked.
+
+    Examples
+    --------
+    >>> from manifold_dl.engines import Threads
+    >>> known = as_weighted_signals([[3.0, np.nan], [4.0, 1.0]], [[1, 0], [1, 2]], Threads(1))
+    >>> known.rows.tolist(), known.energy, known.total_weight
+    ([[3.0, 4.0], [0.0, 1.0]], 27.0, 2.0)
+    """
+    if weights is None:
+        rows, energy, exponent = as_signals(signals, engine)
+        return WeightedSignals(rows, energy, exponent, None, None, len(rows))
+    Y, W = as_observed(signals, weights, finite=False)  # `as_signals` tests it in its own pass
+    if W is None:
+        return as_weighted_signals(Y, None, engine)
+    if W.ndim == 1:
+        roots = np.sqrt(W)
+        rows, energy, exponent = as_signals((np.ascontiguousarray(Y.T) * roots[:, None]).T, engine)
+        return WeightedSignals(rows, energy, exponent, None, roots, float(W.sum(dtype=float)))
+    rows, _, exponent = as_signals(Y, engine)
+    W = np.ascontiguousarray(W.T)
+    energy, total = weighted_sums(rows, W, engine)
+    return WeightedSignals(rows, energy, exponent, W, None, total / rows.shape[1])
+
+
+def weighted_sums(rows: np.ndarray, weights: np.ndarray, engine: Engine) -> tuple[float, float]:
+    """Σ w y² and Σ w in double precision, with the same bits for any engine."""
+    parts = partition(len(rows))
+    blocks, weight_blocks = (engine.open([array[part] for part in parts]) for array in (rows, weights))
+    (sums,) = engine.total(BlockMap(weighted_sums_block, (blocks, weight_blocks)))
+    return sums
+
+
+def weighted_sums_block(rows: np.ndarray, weights: np.ndarray) -> tuple[tuple[float, float], None]:
+    """Σ w y² and Σ w of one block."""
+    energy = float(np.einsum("ij,ij,ij->", weights, rows, rows, dtype=float))
+    return (energy, float(weights.sum(dtype=float))), None

@@ -1,0 +1,92 @@
+"""The estimator with weights of samples and with missing values."""
+
+import numpy as np
+import pytest
+from estimator_models import ROWS, model
+
+from manifold_dl import OMP, ManifoldDictionaryLearning, datasets, learn_dictionary, metrics
+
+MISSING = np.random.default_rng(0).random(ROWS.shape) < 0.2
+INCOMPLETE = np.where(MISSING, np.nan, ROWS)
+
+
+def test_missing_values_are_weights_of_zero_in_learning():
+    fitted = model(missing_values=np.nan).fit(INCOMPLETE)
+    settings = {"coder": fitted.coder, "update": fitted.update, "max_iter": 4, "rng": 0}
+    result = learn_dictionary(ROWS.T, 12, weights=~MISSING.T, **settings)
+    np.testing.assert_array_equal(fitted.components_, result.dictionary.T)
+    assert fitted.explained == result.explained
+
+
+def test_value_that_stood_at_a_missing_entry_never_matters():
+    fitted = model(missing_values=np.nan).fit(INCOMPLETE)
+    codes = fitted.transform(INCOMPLETE)
+    assert np.isfinite(codes).all()
+    expected = OMP(sparsity=2).encode(
+        np.where(MISSING, 1e30, ROWS).T, fitted.components_.T, weights=~MISSING.T
+    )
+    np.testing.assert_array_equal(codes, expected.toarray().T)
+
+
+def test_complete_samples_are_learned_as_without_the_option():
+    with_option, without = model(missing_values=np.nan).fit(ROWS), model().fit(ROWS)
+    np.testing.assert_array_equal(with_option.components_, without.components_)
+    np.testing.assert_array_equal(with_option.impute(ROWS), ROWS)
+
+
+def test_impute_fills_in_missing_entries_and_keeps_the_others():
+    D, _, Y = datasets.synthetic(16, 24, 1500, sparsity=2, rng=0)
+    missing = np.random.default_rng(1).random(Y.T.shape) < 0.2
+    rows = np.where(missing, np.nan, Y.T)
+    settings = {"coder": OMP(sparsity=2), "random_state": 0, "missing_values": np.nan, "init": D.T}
+    fitted = ManifoldDictionaryLearning(24, max_iter=3, **settings).fit(rows)
+    filled = fitted.impute(rows)
+    np.testing.assert_array_equal(filled[~missing], Y.T[~missing])
+    represented = fitted.inverse_transform(fitted.transform(rows))
+    np.testing.assert_allclose(filled[missing], represented[missing], atol=1e-12)
+    # From the true atoms most supports are found, and their entries exactly; a mean of zero leaves all of it.
+    error = np.sum((filled - Y.T)[missing] ** 2) / np.sum(Y.T[missing] ** 2)
+    assert error < 0.2 and metrics.recovery(fitted.components_.T, D) == 1
+    assert fitted.score(rows) > 0.9
+
+
+def test_integer_weights_of_samples_count_as_repetitions():
+    counts = np.arange(len(ROWS)) % 3
+    start = {"init": ROWS[:12], "max_iter": 1}  # useless atoms, after the first, are counted by samples
+    weighted = model(**start).fit(ROWS, sample_weight=counts)
+    repeated = model(**start).fit(np.repeat(ROWS, counts, axis=0))
+    # The same sums in another order.
+    np.testing.assert_allclose(weighted.components_, repeated.components_, atol=1e-8)
+    assert weighted.score(ROWS, sample_weight=counts) == pytest.approx(
+        repeated.score(np.repeat(ROWS, counts, axis=0)), rel=1e-8
+    )
+
+
+def test_batches_take_weights_and_missing_values():
+    fitted = model(missing_values=np.nan)
+    for part in np.array_split(np.arange(len(ROWS)), 3):
+        fitted.partial_fit(INCOMPLETE[part], sample_weight=np.full(len(part), 2.0))
+    assert np.isfinite(fitted.components_).all()
+    assert fitted.n_samples_seen_ == pytest.approx(2 * (~MISSING).mean() * len(ROWS))
+
+
+def test_nan_is_refused_by_default_and_the_sentence_names_the_option():
+    for call in (model().fit, model().partial_fit, model().fit(ROWS).transform, model().fit(ROWS).impute):
+        with pytest.raises(ValueError, match=r"contains NaN.*missing_values=np.nan"):
+            call(INCOMPLETE)
+    with pytest.raises(ValueError, match="infinity"):
+        model(missing_values=np.nan).fit(np.where(MISSING, np.inf, ROWS))
+
+
+@pytest.mark.parametrize(
+    ("weights", "sentence"),
+    [(np.ones((3, 2)), "one number for each of"), (-np.ones(len(ROWS)), "finite and not negative")],
+)
+def test_invalid_weights_of_samples_are_refused(weights, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        model().fit(ROWS, sample_weight=weights)
+
+
+def test_other_marks_of_missing_values_are_refused():
+    with pytest.raises(ValueError, match=r"marked by np\.nan, or not at all"):
+        model(missing_values=-1).fit(ROWS)
