@@ -23,6 +23,7 @@ from manifold_dl.components.errors import ComponentError, is_users, naming, rais
 from manifold_dl.manifolds.randomness import global_generator
 from manifold_dl.optimizers.faults import require_sound_components
 from manifold_dl.optimizers.population import initial_population
+from manifold_dl.optimizers.protocol import members_of_problem
 from manifold_dl.optimizers.requirements import require_methods
 from manifold_dl.optimizers.returned import returned_point
 
@@ -98,8 +99,7 @@ class OptimizerRun:
         Parameters
         ----------
         problem : pymanopt.Problem
-            If it has the attribute `feasible` (a `FeasibleSet`), the methods that the optimizer needs and
-            the point that it returns are checked.
+            It may have the members of `OptimizedProblem`.
         start : ndarray
             The initial point.
         rng : Generator or seed, optional
@@ -110,8 +110,9 @@ class OptimizerRun:
         ndarray
             The final point, in the dtype of the start. It may contain NaN.
         """
-        if getattr(problem, "feasible", None) is not None:
-            require_methods(self.optimizer, problem.feasible)
+        feasible = members_of_problem(problem).feasible
+        if feasible is not None:
+            require_methods(self.optimizer, feasible)
         own, options = self._own, {}
         initial: np.ndarray | list[np.ndarray] = start
         draws: AbstractContextManager[None] = nullcontext()
@@ -135,7 +136,7 @@ class OptimizerRun:
                 result = own.run(problem, initial_point=initial, **options)
             except Exception as error:
                 # Pymanopt's conjugate gradients divide by the gradient's norm before testing it for zero.
-                point = getattr(problem, "stationary_point", None)
+                point = members_of_problem(problem).stationary_point
                 if (
                     isinstance(error, ZeroDivisionError)
                     and raised_in(error, "pymanopt")

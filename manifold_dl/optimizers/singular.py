@@ -12,6 +12,7 @@ from pymanopt.manifolds import Grassmann, Oblique, Stiefel
 from pymanopt.optimizers.optimizer import Optimizer, OptimizerResult
 
 from manifold_dl.manifolds import Lines, Orthonormal, Spheres, SpheresWithin
+from manifold_dl.optimizers.protocol import members_of_problem
 
 # With one column all of them are the whole unit sphere, or its lines.
 UNIT_SPHERES = (Spheres, Lines, Orthonormal, Oblique, Stiefel, Grassmann)
@@ -93,7 +94,7 @@ class LeadingSingularVector(Optimizer):
 
 def _signals_of_one_atom(problem: Any) -> np.ndarray:
     """Return the signals that use the atom, as rows in float64; raise if there is no closed form."""
-    objective = getattr(problem, "objective", None)
+    objective = members_of_problem(problem).objective
     if objective is None or objective.shape[1] != 1:
         raise ValueError(
             "LeadingSingularVector updates one atom at a time: use a schedule like OneAtATime()."
