@@ -12,6 +12,7 @@ import numpy as np
 from manifold_dl.diagnostics.manifold_sample import ManifoldSample, agree
 from manifold_dl.diagnostics.paths import accepts_generator, has_map, random_tangent
 from manifold_dl.diagnostics.report import Inspection
+from manifold_dl.manifolds.protocol import optional_members
 
 # `closest` may stay a little inside of a manifold with a boundary: that of NonNegative does, by 1e-6.
 _INSIDE = 1e-5
@@ -72,7 +73,7 @@ def _widens(method: Callable, *arguments: Any) -> bool:
 def check_closest(inspection: Inspection, sample: ManifoldSample) -> None:
     """Check `closest(array)`, the point where an update starts if its dictionary is not on the manifold."""
     manifold, x = sample.manifold, sample.x
-    closest = getattr(manifold, "closest", None)
+    closest = optional_members(manifold).closest
     if closest is None:
         inspection.skip("closest")
         return

@@ -1,7 +1,6 @@
 """The contract of a dictionary update: better atoms and codes on the same support."""
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import scipy.sparse
 from manifold_dl.coders.calling import as_codes
 from manifold_dl.components.calling import call, takes
 from manifold_dl.diagnostics.report import CheckFailed, Inspection, Report, require_object
-from manifold_dl.updates.protocol import coder_of, keeps_supports
+from manifold_dl.updates.protocol import coder_of, keeps_supports, regularizers_of, ridge_of
 
 # Relative rounding of sums over a few hundred entries, times the condition of a few random atoms.
 _ROUNDING = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-4}
@@ -184,9 +183,7 @@ def _declared_objective(update: Any) -> Callable[..., float] | None:
     coder = coder_of(update)
     if not keeps_supports(update) and not hasattr(coder, "penalty"):
         return None
-    mu = update.mu_at(0) if hasattr(update, "mu_at") else getattr(update, "mu", 0.0)
-    mu = float(mu) if isinstance(mu, Real) else 0.0
-    penalties = getattr(update, "regularizers", ())
+    mu, penalties = ridge_of(update, 0), regularizers_of(update)
 
     def objective(Y: Any, D: Any, X: Any, weights: Any = 1.0) -> float:
         Y, D, X = Y.astype(float), D.astype(float), X.astype(float)

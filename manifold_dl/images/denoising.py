@@ -21,12 +21,11 @@ from manifold_dl.images.defaults import cosines, tethered
 from manifold_dl.images.noise import estimate_sigma, usual_gain
 from manifold_dl.images.patches import Picture
 from manifold_dl.images.reconstruction import reconstruct
-from manifold_dl.learning.adapters import regularizers_of
 from manifold_dl.learning.history import History
 from manifold_dl.learning.learn import learn_dictionary
 from manifold_dl.learning.protocols import Callback, ReplacementPolicy
 from manifold_dl.learning.result import Reason
-from manifold_dl.updates.protocol import DictionaryUpdate
+from manifold_dl.updates.protocol import DictionaryUpdate, regularizers_of
 
 
 @dataclass

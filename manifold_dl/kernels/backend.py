@@ -5,6 +5,7 @@ and is raised, because plain NumPy gives the same answers but takes up to two hu
 are compiled at their first call and kept on disk.
 """
 
+import gc
 import sys
 from collections.abc import Callable
 from functools import lru_cache, update_wrapper
@@ -137,12 +138,18 @@ internal_in_order = _internal(fastmath={"contract"})
 internal_reordering = _internal(fastmath={"contract", "reassoc"})
 
 
-def _announce_compilation() -> None:
-    """Say once per group of kernels what is being compiled: it takes seconds, in the first run ever."""
+def _watch_compilation() -> None:
+    """Say what is being compiled, once per group of kernels, and pause the garbage collection meanwhile.
+
+    Numba makes some hundred thousand objects per kernel and keeps most of them, so collections find little
+    and take a tenth of the time.
+    """
     from numba.core import event
 
-    class Announcement(event.Listener):
+    class CompilationListener(event.Listener):
         announced: ClassVar[set[str]] = set()
+        depth = 0  # of kernels that are compiled for each other; Numba's lock admits one thread
+        collects_garbage = True
 
         def on_start(self, happening: Any) -> None:
             module = happening.data["dispatcher"].py_func.__module__ or ""  # code made by exec has none
@@ -151,15 +158,22 @@ def _announce_compilation() -> None:
                 self.announced.add(group)
                 text = f"manifold_dl: compiling {GROUPS[group]}, once; later runs read it from disk ..."
                 print(text, file=sys.stderr)
+            if group is not None or self.depth > 0:
+                self.depth += 1
+            if self.depth == 1:
+                self.collects_garbage = gc.isenabled()
+                gc.disable()
 
         def on_end(self, happening: Any) -> None:
-            pass
+            if self.depth == 1 and self.collects_garbage:
+                gc.enable()
+            self.depth = max(0, self.depth - 1)
 
-    event.register("numba:compile", Announcement())
+    event.register("numba:compile", CompilationListener())
 
 
 if NUMBA_INSTALLED:
     _let_numba_call_internal_functions()
-    _announce_compilation()
+    _watch_compilation()
 else:
     print("manifold_dl: Numba is not installed; the slower kernels in plain NumPy are used.", file=sys.stderr)

@@ -7,7 +7,6 @@ documents, here and nowhere else; an error in it names the object.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from manifold_dl.learning.outcomes import Pair, requests_stop, run_update
 from manifold_dl.learning.protocols import Callback
 from manifold_dl.problem.regularization import penalty_of
 from manifold_dl.updates.feasibility import replaced_onto_manifold
-from manifold_dl.updates.protocol import DictionaryUpdate, begin
+from manifold_dl.updates.protocol import DictionaryUpdate, begin, regularizers_of, ridge_of
 
 
 class UpdateAdapter:
@@ -64,10 +63,7 @@ class UpdateAdapter:
     def ridge(self, iteration: int) -> float:
         """μ of an iteration: `mu_at`, or the number `mu`, or 0."""
         with naming(self.rule, "update rule"):
-            if hasattr(self._run, "mu_at"):
-                return self._run.mu_at(iteration)
-            mu = getattr(self._run, "mu", 0.0)
-            return float(mu) if isinstance(mu, Real) else 0.0
+            return ridge_of(self._run, iteration)
 
     @property
     def settled(self) -> bool:
@@ -81,11 +77,6 @@ class UpdateAdapter:
     def onto_manifold(self, dictionary: np.ndarray, replaced: np.ndarray) -> np.ndarray:
         """The dictionary on the manifold of the rule again, after some atoms were replaced."""
         return replaced_onto_manifold(self.rule, dictionary, replaced)
-
-
-def regularizers_of(rule: Any) -> Sequence[Any]:
-    """The regularizers of any update rule, or of its name; none by default."""
-    return getattr(rule, "regularizers", ())
 
 
 class CallbackAdapter:

@@ -1,32 +1,22 @@
 """φ along the curve that leaves a point in some direction: what a line search evaluates, on any manifold.
 
-An objective may offer φ itself: if it has an attribute `restrict`, ``phi = objective.restrict(x, d)`` is a
-`Restriction` (or None). The cost of a dictionary problem does, at a fraction of the price of an evaluation.
-For any other cost φ(t) is the cost at the point of the curve.
+An objective may offer φ itself (`SearchedCost.restrict` in `protocol.py`). The cost of a dictionary problem
+does, at a fraction of the price of an evaluation. For any other cost φ(t) is the cost at the point of the
+curve.
 """
 
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from manifold_dl.line_search.protocol import members_of_cost, members_of_restriction
+from manifold_dl.manifolds.protocol import optional_members
+
 # Far out or at a singularity there may be no point or no value: a t to avoid, not an error.
 UNDEFINED = (ArithmeticError, np.linalg.LinAlgError)
-
-
-class Restriction(Protocol):
-    """An objective restricted to a geodesic, φ(t) = f(exp(x, t d))."""
-
-    def __call__(self, t: float) -> float:
-        """φ(t)."""
-
-    def derivative(self, t: float) -> float:
-        """φ′(t); optional. Without it a search estimates slopes from values."""
-
-    def commit(self, t: float, point: Any) -> None:
-        """The search has ended at `point`, the one at t; optional. What is known of it may be kept."""
 
 
 class Curve:
@@ -51,11 +41,17 @@ class Curve:
 
     def __init__(self, objective: Callable[[Any], float], manifold: Any, x: Any, d: Any, f0: float) -> None:
         self._objective, self._x, self._d = objective, x, d
-        restrict = getattr(objective, "restrict", None)
+        restrict = members_of_cost(objective).restrict
         self._phi: Any = None if restrict is None else restrict(x, d)
-        self._derivative = getattr(self._phi, "derivative", None)
-        is_geodesic = self._phi is not None or getattr(manifold, "exp_keeps_to_manifold", False)
-        self._map = partial(_geodesic, manifold) if is_geodesic else manifold.retraction
+        self._derivative: Callable[[float], float] | None
+        self._commit: Callable[[float, Any], None] | None
+        self._derivative, self._commit = members_of_restriction(self._phi)
+        keeps_to_manifold = optional_members(manifold).exp_keeps_to_manifold
+        self._map = manifold.retraction
+        if keeps_to_manifold:
+            self._map = manifold.exp
+        elif self._phi is not None:
+            self._map = partial(_exp_on_manifold, manifold)
         # The lowest point made so far: the very array that was evaluated, as caches may know it by its
         # identity.
         self._lowest, self._point = f0, x
@@ -88,9 +84,9 @@ class Curve:
         """The objective at the point of the curve, which is kept if it is the lowest."""
         try:
             point = self._map(self._x, t * self._d)
-            if self._phi is not None:
-                getattr(self._phi, "commit", _ignore)(t, point)
-                self._phi = self._derivative = None  # release its memory before the evaluation
+            if self._phi is not None and self._commit is not None:
+                self._commit(t, point)
+                self._phi = self._derivative = self._commit = None  # release memory before the evaluation
             value = _finite(self._objective(point))
         except UNDEFINED:
             return math.inf
@@ -99,18 +95,11 @@ class Curve:
         return value
 
 
-def _ignore(t: float, point: Any) -> None:
-    """For restrictions that keep nothing."""
-
-
-def _geodesic(manifold: Any, x: Any, step: Any) -> Any:
+def _exp_on_manifold(manifold: Any, x: Any, step: Any) -> Any:
     """exp(x, step), on the manifold to rounding."""
-    end = manifold.exp(x, step)
-    if getattr(manifold, "exp_keeps_to_manifold", False):
-        return end
     # Rounding takes exp off the manifold a little, and where the cost falls in that direction every step
     # doubles the error. A retraction by zero removes it and changes nothing else.
-    return manifold.retraction(end, 0.0 * step)
+    return manifold.retraction(manifold.exp(x, step), 0.0 * step)
 
 
 def _finite(value: Any) -> float:

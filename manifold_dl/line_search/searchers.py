@@ -16,6 +16,7 @@ import numpy as np
 from manifold_dl.line_search.curve import Curve
 from manifold_dl.line_search.golden import GOLDEN, golden_section
 from manifold_dl.line_search.minimize import LineSearchResult, minimize
+from manifold_dl.line_search.protocol import members_of_cost
 from manifold_dl.line_search.trace import record
 from manifold_dl.line_search.wolfe import wolfe_search
 
@@ -181,8 +182,8 @@ class GoldenSection(LineSearch):
         return {"width": self.width}
 
     def _is_flat(self, objective: Any, x: Any, f0: float, slope: float) -> bool:
-        threshold = self.g_min * getattr(objective, "scale", abs(f0))
-        gradient_norms = getattr(objective, "gradient_norms", None)
+        _, scale, gradient_norms = members_of_cost(objective)
+        threshold = self.g_min * (abs(f0) if scale is None else scale)
         if gradient_norms is None:
             return slope <= threshold
         # slope ≤ ‖ḡ‖ ≤ √k max ‖ḡ_i‖ for k atoms: above √k thresholds the atoms need not be checked.

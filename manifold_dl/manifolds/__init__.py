@@ -12,10 +12,8 @@ Every argument ``manifold=`` of this package takes a *factory*: anything that ca
 returns a Pymanopt manifold whose points are m×k arrays. The classes here are such factories, and so are
 ``pymanopt.manifolds.Oblique`` and ``pymanopt.manifolds.Stiefel`` as they are.
 
-Beyond Pymanopt's interface a manifold may have three members, all optional: the method ``closest(array)``,
-the point at which an update starts if its dictionary is not on the manifold; ``couples_atoms = True``, if a
-subset of the atoms cannot move while the rest stays; and ``exp_keeps_to_manifold = True``, if rounding errors
-of `exp` do not accumulate, so that line searches follow it and not the retraction. ``feasible_set`` makes a
+Beyond Pymanopt's interface a manifold may have three members, all optional: ``closest(array)``,
+``couples_atoms`` and ``exp_keeps_to_manifold`` (``protocol.DictionaryManifold``). ``feasible_set`` makes a
 manifold from a factory, refuses those that cannot hold a dictionary, and recognises their points.
 """
 

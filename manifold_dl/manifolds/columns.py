@@ -12,6 +12,7 @@ import numpy as np
 from pymanopt.manifolds.manifold import Manifold, RetrAsExpMixin
 
 from manifold_dl.manifolds.columnwise import as_shape, in_dtype_of
+from manifold_dl.manifolds.protocol import optional_members
 from manifold_dl.manifolds.randomness import global_generator
 
 
@@ -89,8 +90,9 @@ class ProductOfColumns(Manifold):
                 f"with points of shape ({m},) or ({m}, 1)."
             )
         self._layout = example.shape
-        if hasattr(self.atom, "closest"):  # an optional member of a manifold, see the package's docstring
-            self.closest = partial(self._each, self.atom.closest)
+        closest = optional_members(self.atom).closest
+        if closest is not None:
+            self.closest = partial(self._each, closest)
 
     def __repr__(self) -> str:
         return str(self)

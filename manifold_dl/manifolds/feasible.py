@@ -15,6 +15,7 @@ from pymanopt.manifolds.manifold import Manifold
 
 from manifold_dl.components.errors import ComponentError, is_users, raise_nested
 from manifold_dl.manifolds.columnwise import norms, rounding
+from manifold_dl.manifolds.protocol import optional_members
 
 # `closest` may stay a little inside of a manifold with a boundary: that of NonNegative does, by 1e-6.
 INSIDE = 1e-5
@@ -84,7 +85,7 @@ class FeasibleSet:
     @property
     def _closest(self) -> Callable[[np.ndarray], np.ndarray] | None:
         """The optional method `closest` of the manifold; Pymanopt's manifolds have none."""
-        return getattr(self.manifold, "closest", None)
+        return optional_members(self.manifold).closest
 
     def _nearest(self, array: np.ndarray) -> np.ndarray | None:
         point: np.ndarray | None

@@ -13,6 +13,7 @@ import numpy as np
 from pymanopt.manifolds.manifold import RetrAsExpMixin
 
 from manifold_dl.components.errors import ComponentError, is_users, naming
+from manifold_dl.optimizers.protocol import members_of_problem
 
 # Short against the curvature of any manifold of unit atoms, and far above rounding.
 _STEP = 1e-3
@@ -37,7 +38,7 @@ def require_sound_components(problem: Any, searcher: Any, start: np.ndarray) -> 
         length = float(manifold.norm(start, gradient))
     if is_users(manifold):
         _require_moves(manifold, start, gradient, length)
-        counts = getattr(problem, "counts", None)  # a plain Pymanopt problem has none
+        counts = members_of_problem(problem).counts
         if counts is not None and counts.hessian > 0:
             _require_hessian(problem, start, gradient)
     if searcher is not None and is_users(searcher) and 0 < length < np.inf:

@@ -1,6 +1,6 @@
 """`LBFGS`: Riemannian limited-memory BFGS, with curvature from the last few steps and without a Hessian.
 
-It uses the hooks that Pymanopt's `Optimizer` has for subclasses: its log, its stopping criteria, its result.
+Log, stopping criteria and result are those of Pymanopt (`pymanopt_private.OwnOptimizer`).
 """
 
 import dataclasses
@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 import pymanopt
-from pymanopt.optimizers.optimizer import Optimizer, OptimizerResult
-from pymanopt.tools import printer
+from pymanopt.optimizers.optimizer import OptimizerResult
 
 from manifold_dl.line_search import WolfeSearch
 from manifold_dl.optimizers.lbfgs_pairs import (
@@ -24,9 +23,10 @@ from manifold_dl.optimizers.lbfgs_pairs import (
     inverse_hessian_product,
     update_pairs,
 )
+from manifold_dl.optimizers.pymanopt_private import OwnOptimizer
 
 
-class LBFGS(Optimizer):
+class LBFGS(OwnOptimizer):
     r"""Riemannian limited-memory BFGS.
 
     The direction is −H grad f, where the inverse Hessian H is built from the pairs of the last steps: s, the
@@ -113,10 +113,8 @@ class LBFGS(Optimizer):
         """
         if not reuse_line_searcher or self.line_searcher is None:
             self.line_searcher = deepcopy(self._line_searcher)
-        self._initialize_log(
-            optimizer_parameters={"memory": self._memory, "line_searcher": self.line_searcher}
-        )
-        columns = self._start_printing()
+        self.start_log({"memory": self._memory, "line_searcher": self.line_searcher})
+        columns = self.start_printing()
         cost, start_time = CountedCost(problem.cost), time.time()
         point = problem.manifold.random_point() if initial_point is None else initial_point
         current = Iterate.at(point, cost, problem)
@@ -124,12 +122,7 @@ class LBFGS(Optimizer):
         iteration, step_size = 0, None
         while True:
             columns.print_row([iteration, current.cost, current.gradient_norm])
-            self._add_log_entry(
-                iteration=iteration,
-                point=current.point,
-                cost=current.cost,
-                gradient_norm=current.gradient_norm,
-            )
+            self.log_iterate(iteration, current.point, current.cost, current.gradient_norm)
             reason = self._reason_to_stop(start_time, iteration, current, step_size, cost.evaluations)
             if reason:
                 break
@@ -140,11 +133,9 @@ class LBFGS(Optimizer):
                 break
             update_pairs(pairs, problem.manifold, current, step)
             iteration, step_size, current = iteration + 1, step.length, step.end
-        if self._verbosity >= 1:
-            print(reason)
-            print("")
-        return self._return_result(
-            start_time=start_time,
+        self.print_reason(reason)
+        return self.finished(
+            start_time,
             point=current.point,
             cost=current.cost,
             iterations=iteration,
@@ -191,28 +182,13 @@ class LBFGS(Optimizer):
     ) -> str | None:
         if not current.is_finite:
             return "Terminated - cost or gradient not finite at the initial point."
-        return self._check_stopping_criterion(
-            start_time=start_time,
+        return self.criterion_met(
+            start_time,
             iteration=iteration,
             gradient_norm=current.gradient_norm,
             step_size=np.inf if step_size is None else step_size,
             cost_evaluations=cost_evaluations,
         )
-
-    def _start_printing(self) -> printer.ColumnPrinter | printer.VoidPrinter:
-        if self._verbosity >= 1:
-            print("Optimizing...")
-        if self._verbosity < 2:
-            return printer.VoidPrinter()
-        columns = printer.ColumnPrinter(
-            columns=[
-                ("Iteration", f"{len(str(self._max_iterations))}d"),
-                ("Cost", "+.16e"),
-                ("Gradient norm", ".8e"),
-            ]
-        )
-        columns.print_header()
-        return columns
 
 
 def _directions(problem: pymanopt.Problem, current: Iterate, pairs: Pairs) -> Iterator[Any]:

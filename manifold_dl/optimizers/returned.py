@@ -6,6 +6,7 @@ import numpy as np
 
 from manifold_dl.components.errors import ComponentError
 from manifold_dl.optimizers.faults import component_off_manifold, described
+from manifold_dl.optimizers.protocol import members_of_problem
 
 
 def returned_point(
@@ -56,7 +57,7 @@ def returned_point(
             "needed",
         )
     point = point.astype(start.dtype, copy=False)
-    feasible = getattr(problem, "feasible", None)
+    feasible = members_of_problem(problem).feasible
     if feasible is None or not np.isfinite(point).all():
         return point
     settled = feasible.settled(point)

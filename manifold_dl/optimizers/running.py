@@ -1,9 +1,7 @@
 """Run any Pymanopt optimizer in an update rule: on a copy, silently, from the current atoms.
 
-THE ONE FILE OF THE PACKAGE THAT USES PRIVATE ATTRIBUTES OF PYMANOPT'S OBJECTS. Pymanopt 2.2.1 has no public
-way to set the verbosity (`_verbosity`) and the tolerance (`_min_gradient_norm`) of an optimizer that exists,
-or to read its line searcher (`_line_searcher`) and population size (`_population_size`). The update rules and
-`check_optimizer` call `OptimizerRun`.
+The update rules and `check_optimizer` call `OptimizerRun`. What Pymanopt has no public name for is in
+`pymanopt_private.py`.
 """
 
 import inspect
@@ -15,14 +13,19 @@ from typing import Any
 
 import numpy as np
 import pymanopt
-from pymanopt.manifolds.manifold import Manifold
 from pymanopt.optimizers import NelderMead, ParticleSwarm
-from pymanopt.optimizers.optimizer import Optimizer
 
 from manifold_dl.components.errors import ComponentError, is_users, naming, raised_in
 from manifold_dl.manifolds.randomness import global_generator
 from manifold_dl.optimizers.faults import require_sound_components
 from manifold_dl.optimizers.population import initial_population
+from manifold_dl.optimizers.protocol import members_of_problem
+from manifold_dl.optimizers.pymanopt_private import (
+    line_searcher_of,
+    population_size,
+    silence,
+    stop_before_underflow,
+)
 from manifold_dl.optimizers.requirements import require_methods
 from manifold_dl.optimizers.returned import returned_point
 
@@ -69,10 +72,9 @@ class OptimizerRun:
     ) -> None:
         self.optimizer = optimizer
         self._own = own = optimizer if is_own else _copied(optimizer)
-        if isinstance(own, Optimizer):
-            own._verbosity = 0  # its default prints every step, for thousands of problems
+        silence(own)
         self.searches = _takes_line_searcher(own.__class__)
-        self._searcher = getattr(optimizer, "_line_searcher", None) if self.searches else None
+        self._searcher = line_searcher_of(optimizer) if self.searches else None
         components = [(optimizer, "optimizer"), (self._searcher, "line searcher")]
         self._users = [(one, role) for one, role in components if one is not None and is_users(one)]
         if self.searches:
@@ -98,8 +100,7 @@ class OptimizerRun:
         Parameters
         ----------
         problem : pymanopt.Problem
-            If it has the attribute `feasible` (a `FeasibleSet`), the methods that the optimizer needs and
-            the point that it returns are checked.
+            It may have the members of `OptimizedProblem`.
         start : ndarray
             The initial point.
         rng : Generator or seed, optional
@@ -110,8 +111,9 @@ class OptimizerRun:
         ndarray
             The final point, in the dtype of the start. It may contain NaN.
         """
-        if getattr(problem, "feasible", None) is not None:
-            require_methods(self.optimizer, problem.feasible)
+        feasible = members_of_problem(problem).feasible
+        if feasible is not None:
+            require_methods(self.optimizer, feasible)
         own, options = self._own, {}
         initial: np.ndarray | list[np.ndarray] = start
         draws: AbstractContextManager[None] = nullcontext()
@@ -120,12 +122,9 @@ class OptimizerRun:
         if isinstance(own, ParticleSwarm | NelderMead):
             own = deepcopy(own)  # they keep limits that they choose for the dimension of their first problem
             rng = np.random.default_rng(rng)
-            initial = initial_population(problem, start, _population_size(own, problem.manifold), rng)
+            initial = initial_population(problem, start, population_size(own, problem.manifold), rng)
             draws = global_generator(rng)  # they use NumPy's global generator only
-        if isinstance(own, Optimizer):
-            # Pymanopt's line searchers divide by the norm of the gradient and by its square.
-            smallest = float(np.sqrt(np.finfo(start.dtype).tiny))
-            own._min_gradient_norm = max(own._min_gradient_norm, smallest)
+        stop_before_underflow(own, start.dtype)
         with (
             naming(self.optimizer, "optimizer"),
             draws,
@@ -135,7 +134,7 @@ class OptimizerRun:
                 result = own.run(problem, initial_point=initial, **options)
             except Exception as error:
                 # Pymanopt's conjugate gradients divide by the gradient's norm before testing it for zero.
-                point = getattr(problem, "stationary_point", None)
+                point = members_of_problem(problem).stationary_point
                 if (
                     isinstance(error, ZeroDivisionError)
                     and raised_in(error, "pymanopt")
@@ -171,7 +170,7 @@ class OptimizerRun:
 
     def _recall(self, memory: dict[str, float | None]) -> None:
         own = self._own
-        searcher = deepcopy(own._line_searcher)
+        searcher = deepcopy(line_searcher_of(own))
         if _keeps_step(searcher):
             own.line_searcher = searcher
             for name, value in memory.items():
@@ -198,11 +197,3 @@ def _copied(optimizer: Any) -> Any:
             "give its class a method __deepcopy__"
         )
         raise ComponentError(optimizer, "optimizer", problem) from error
-
-
-def _population_size(optimizer: ParticleSwarm | NelderMead, manifold: Manifold) -> int:
-    if isinstance(optimizer, ParticleSwarm):
-        # The default of its `run`; it prints a message for any other number than it expects.
-        return int(optimizer._population_size or min(40, 10 * manifold.dim))
-    # A simplex has dim + 1 corners. Pymanopt 2.2.1 refuses just that number, by an inverted comparison.
-    return int(manifold.dim) + 2

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 from pymanopt.manifolds import Grassmann, Oblique, Stiefel
-from pymanopt.optimizers.optimizer import Optimizer, OptimizerResult
+from pymanopt.optimizers.optimizer import OptimizerResult
 
 from manifold_dl.manifolds import Lines, Orthonormal, Spheres, SpheresWithin
+from manifold_dl.optimizers.protocol import members_of_problem
+from manifold_dl.optimizers.pymanopt_private import OwnOptimizer
 
 # With one column all of them are the whole unit sphere, or its lines.
 UNIT_SPHERES = (Spheres, Lines, Orthonormal, Oblique, Stiefel, Grassmann)
 
 
-class LeadingSingularVector(Optimizer):
+class LeadingSingularVector(OwnOptimizer):
     """The minimum of the rank-one problem, for dictionary problems with |I| = 1.
 
     With a single unit atom u the objective is ‖Y_r‖² − ‖Y_rᵀu‖²/(1 + μ), so the minimiser is the leading
@@ -67,7 +69,7 @@ class LeadingSingularVector(Optimizer):
         """
         rows = _signals_of_one_atom(problem)
         start = time.time()
-        self._initialize_log()
+        self.start_log()
         if initial_point is None:
             initial_point = problem.manifold.random_point()
         if self._power_steps is None:
@@ -81,8 +83,8 @@ class LeadingSingularVector(Optimizer):
         if np.vdot(u, initial_point) < 0:
             u = -u  # of the two signs, the one nearer to the current atom
         point = u.astype(problem.objective.dtype)
-        return self._return_result(
-            start_time=start,
+        return self.finished(
+            start,
             point=point,
             cost=problem.cost(point),
             iterations=self._power_steps or 1,
@@ -93,7 +95,7 @@ class LeadingSingularVector(Optimizer):
 
 def _signals_of_one_atom(problem: Any) -> np.ndarray:
     """Return the signals that use the atom, as rows in float64; raise if there is no closed form."""
-    objective = getattr(problem, "objective", None)
+    objective = members_of_problem(problem).objective
     if objective is None or objective.shape[1] != 1:
         raise ValueError(
             "LeadingSingularVector updates one atom at a time: use a schedule like OneAtATime()."

@@ -16,6 +16,7 @@ from pymanopt.manifolds import Oblique
 
 from manifold_dl.kernels import reduced
 from manifold_dl.manifolds.feasible import FeasibleSet
+from manifold_dl.manifolds.protocol import optional_members
 from manifold_dl.problem.geodesic import ProblemRestriction, SmoothRestriction
 from manifold_dl.problem.objective import Objective
 from manifold_dl.problem.recorder import Iterate, IterationRecorder
@@ -99,7 +100,7 @@ class DictionaryProblem(pymanopt.Problem):
         relative: bool = False,
     ) -> None:
         manifold = feasible.manifold
-        if getattr(manifold, "couples_atoms", False) and len(atoms) < whole.n_atoms:
+        if optional_members(manifold).couples_atoms and len(atoms) < whole.n_atoms:
             raise ValueError(
                 f"{manifold} ties all atoms to each other, and {len(atoms)} of "
                 f"{whole.n_atoms} cannot move without the rest: update all of them together, with "
@@ -159,7 +160,7 @@ class DictionaryProblem(pymanopt.Problem):
             self._recorder.begin()
             return self._value(point)
 
-        # What a line searcher needs to tell whether a gradient is zero, and φ.
+        # `line_search.protocol.SearchedCost`: what tells whether a gradient is zero, and φ.
         cost.scale, cost.gradient_norms = self.scale / self.unit, self._gradient_norms
         if self._by_columns:
             cost.restrict = self._restrict

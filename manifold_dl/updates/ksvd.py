@@ -132,7 +132,7 @@ class CompiledSweep:
         """Update the atoms `order` one by one, as `LeadingSingularVector` would; how many were done."""
         D, old = self.workspace.dictionary, self.workspace.dictionary.copy()
         state = SweepState(D.T, self.workspace.own_values(), self._residual)
-        done = reduced.ksvd_sweep(order, self._data, state, mu, power)
+        done = reduced.ksvd_sweep(order, self._data, state, mu, power).n_updated
         used = order[:done][self.workspace.usage[order[:done]] > 0]
         # The error falls by the square of the angle: what is below half the digits leaves it as it was.
         half_the_digits = np.sqrt(np.finfo(D.dtype).eps)

@@ -5,6 +5,8 @@ with the step lengths of its line searcher, a schedule of μ bound to the number
 object that ``rule.begin(max_iter)`` returns, and every loop makes one of its own.
 """
 
+from collections.abc import Sequence
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -80,6 +82,19 @@ class UpdateRun(Protocol):
         weights: np.ndarray | None = None,
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
         """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
+
+
+def ridge_of(update: Any, iteration: int) -> float:
+    """μ of a rule, or of its run, in an iteration: `mu_at`, or the number `mu`, or 0."""
+    if hasattr(update, "mu_at"):
+        return update.mu_at(iteration)
+    mu = getattr(update, "mu", 0.0)
+    return float(mu) if isinstance(mu, Real) else 0.0
+
+
+def regularizers_of(update: Any) -> Sequence[Any]:
+    """The regularizers of any update rule, or of its name; none by default."""
+    return getattr(update, "regularizers", ())
 
 
 def coder_of(update: Any) -> Any:

@@ -1,5 +1,6 @@
 """Which kernels are used and when they are compiled: with Numba, without it, after an edit of a source."""
 
+import gc
 import importlib
 import os
 import pkgutil
@@ -12,6 +13,7 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from numba.core import event
 from numba.core.dispatcher import Dispatcher
 
 import manifold_dl.kernels
@@ -232,6 +234,34 @@ def test_functions_that_others_compile_are_not_announced(capfd):
     made["double"].__module__ = None
     assert numba.njit(made["double"])(3) == 6
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_collection_pauses_for_our_kernels_and_is_then_as_it_was(enabled):
+    seen = []
+
+    class Recorder(event.Listener):
+        def on_start(self, happening):
+            seen.append(gc.isenabled())
+
+        def on_end(self, happening):
+            pass
+
+    def double(x):
+        return 2 * x
+
+    was_enabled, recorder = gc.isenabled(), Recorder()
+    event.register("numba:compile", recorder)
+    try:
+        gc.enable() if enabled else gc.disable()
+        for module in ("manifold_dl.kernels.reduced.made_here", "elsewhere"):
+            double.__module__ = module
+            assert numba.njit(double)(3) == 6
+            assert gc.isenabled() == enabled
+    finally:
+        event.unregister("numba:compile", recorder)
+        gc.enable() if was_enabled else gc.disable()
+    assert seen == [False, enabled]
 
 
 # --- Without Numba, and with a broken import --------------------------------------------------------------

@@ -13,6 +13,17 @@ SEARCHERS = [GoldenSection(), WolfeSearch()]
 LINE = Euclidean(1)
 INF, NAN = math.inf, math.nan
 
+# Name: (f, f′, an interval around the one minimum in t > 0)
+SMOOTH = {
+    "parabola": (lambda t: (t - 0.7) ** 2, lambda t: 2 * (t - 0.7), (0, 2)),
+    "far parabola": (lambda t: (t - 40) ** 2 - 3, lambda t: 2 * (t - 40), (0, 100)),
+    "quartic": (lambda t: (t - 2) ** 4 - t, lambda t: 4 * (t - 2) ** 3 - 1, (0, 5)),
+    "great circle": (lambda t: math.cos(t + 0.3), lambda t: -math.sin(t + 0.3), (0, 5)),
+    "exponential": (lambda t: np.exp(t) - 20 * t, lambda t: np.exp(t) - 20, (0, 10)),
+    "logarithm": (lambda t: math.log1p((t - 3) ** 2), lambda t: 2 * (t - 3) / (1 + (t - 3) ** 2), (0, 9)),
+    "shallow": (lambda t: -t / (t * t + 2), lambda t: (t * t - 2) / (t * t + 2) ** 2, (0, 9)),
+}
+
 every_searcher = pytest.mark.parametrize("searcher", SEARCHERS, ids=lambda s: type(s).__name__)
 with_and_without_slope = pytest.mark.parametrize("slope", [True, False], ids=["slope", "no slope"])
 

@@ -11,6 +11,7 @@ from search_cases import (
     INF,
     LINE,
     NAN,
+    SMOOTH,
     Restriction,
     every_searcher,
     search_line,
@@ -19,17 +20,6 @@ from search_cases import (
 
 from manifold_dl.line_search import GoldenSection, WolfeSearch, trace
 from manifold_dl.manifolds import Spheres
-
-# Name: (f, f′, an interval around the one minimum in t > 0)
-SMOOTH = {
-    "parabola": (lambda t: (t - 0.7) ** 2, lambda t: 2 * (t - 0.7), (0, 2)),
-    "far parabola": (lambda t: (t - 40) ** 2 - 3, lambda t: 2 * (t - 40), (0, 100)),
-    "quartic": (lambda t: (t - 2) ** 4 - t, lambda t: 4 * (t - 2) ** 3 - 1, (0, 5)),
-    "great circle": (lambda t: math.cos(t + 0.3), lambda t: -math.sin(t + 0.3), (0, 5)),
-    "exponential": (lambda t: np.exp(t) - 20 * t, lambda t: np.exp(t) - 20, (0, 10)),
-    "logarithm": (lambda t: math.log1p((t - 3) ** 2), lambda t: 2 * (t - 3) / (1 + (t - 3) ** 2), (0, 9)),
-    "shallow": (lambda t: -t / (t * t + 2), lambda t: (t * t - 2) / (t * t + 2) ** 2, (0, 9)),
-}
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -41,19 +31,6 @@ def test_golden_section_agrees_with_scipy(name, method):
     # A bracket is at most 3 times its minimiser, and both searches stop a little above 1e-8, the square root
     # of the machine precision, where rounding hides the minimum.
     assert found == pytest.approx(expected, rel=1e-6)
-
-
-@pytest.mark.parametrize("name", SMOOTH)
-@with_and_without_slope
-def test_wolfe_search_agrees_with_scipy(name, slope):
-    f, df, (low, high) = SMOOTH[name]
-    expected = minimize_scalar(f, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
-    found, record = search_line(WolfeSearch(curvature=1e-3), f, df, slope=slope)
-    # A thousandth of the slope leaves about a millionth of the decrease. An estimated slope may look like
-    # zero where the true one is a few hundredths, at the price of so much of the decrease.
-    assert f(found) - expected.fun <= (1e-5 if slope else 5e-2) * (f(0) - expected.fun)
-    assert not slope or abs(df(found)) <= 1e-3 * abs(df(0))
-    assert len(record.probes) <= 10
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def are_accurate(growth: float, spread: float, eps: float) -> bool:
 def refine(atoms: np.ndarray, y: np.ndarray, code: Code, k: int, factor: Factor) -> None:
     """Correct coefficients of the normal equations from the residual itself."""
     support, x = code
-    residual, correction = np.empty_like(y), factor.scratch
+    residual, correction = np.empty(len(y), y.dtype), factor.scratch
     for _ in range(REFINEMENTS):
         subtract_fit(atoms, y, code, k, residual)
         for l in range(k):

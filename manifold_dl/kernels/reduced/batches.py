@@ -93,6 +93,12 @@ def padded_size(n):
 
 
 @internal
+def matrix(memory, begin, s, width):
+    """The s×width numbers from `begin` on. The one `reshape` of the kernels, because it compiles slowly."""
+    return memory[begin : begin + s * width].reshape(s, width)
+
+
+@internal
 def longest(places):
     """The longest of the stretches that begin at these places: memory for any of them."""
     length = 0

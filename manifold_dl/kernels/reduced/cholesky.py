@@ -18,14 +18,17 @@ class Scratch(NamedTuple):
     entry: np.ndarray
     top: np.ndarray
     slot: np.ndarray
-    rank_deficient: np.ndarray  # which signals of the batch are; the caller resets it
+    rank_deficient: np.ndarray  # 1 for the signals of the batch that are, else 0; the caller resets it
 
 
 @internal
 def make_scratch():
     """Memory for any batch."""
     size = BATCH_SIZE
-    return Scratch(np.empty(size), np.empty(size), np.empty(size, np.int64), np.zeros(size, np.bool_))
+    rank_deficient = np.empty(size, np.int64)
+    for w in range(size):
+        rank_deficient[w] = 0
+    return Scratch(np.empty(size), np.empty(size), np.empty(size, np.int64), rank_deficient)
 
 
 @internal
@@ -100,7 +103,7 @@ def mark_small_pivots(entry, top, pivot_ratio, width, rank_deficient):
         for w in range(width):
             if not entry[w] > pivot_ratio * top[w]:
                 entry[w] = 1.0
-                rank_deficient[w] = True
+                rank_deficient[w] = 1
     return n_rank_deficient > 0
 
 

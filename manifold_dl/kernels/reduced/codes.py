@@ -13,7 +13,7 @@ import numpy as np
 from manifold_dl.kernels.backend import compiled, internal
 from manifold_dl.kernels.memory import aligned_zeros
 from manifold_dl.kernels.reduced import reference
-from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, longest, padded_size
+from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, longest, matrix, padded_size
 from manifold_dl.kernels.reduced.cholesky import (
     dots,
     factorize,
@@ -53,6 +53,7 @@ def fit_codes(block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep
     # The ratio is an argument, because Numba's cache on disk would not notice a change of the constant.
     batches = tuple(block.batches)
     value, n_rank_deficient = _fit(block.signals, batches, atoms, gram, float(mu), PIVOT_RATIO, tuple(out))
+    value += _energy_without_atoms(block)
     factors = out.factors if keep_factors else None
     if n_rank_deficient == 0:
         solutions = Solutions(out.codes, factors, NO_SIGNALS, NO_INVERSES)
@@ -65,6 +66,14 @@ def fit_codes(block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep
     out.codes[places] = rest.solutions.codes
     solutions = Solutions(out.codes, factors, rank_deficient, padded_inverses(atoms, indptr, indices, mu))
     return Fit(value + rest.value, out.gradient, out.energies, solutions)
+
+
+def _energy_without_atoms(block: Block) -> float:
+    """Σ ‖y‖² of the signals that use no atom: no batch holds them."""
+    if len(block.batches.signals) == len(block.signals):
+        return 0.0
+    unused = block.signals[np.diff(block.indptr) == 0]
+    return float(np.sum(np.square(unused, dtype=float)))
 
 
 def evaluate_fixed(block: Block, atoms: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
@@ -118,16 +127,14 @@ def _fit(signals, batches_tuple, atoms, gram, mu, pivot_ratio, out_tuple):
     r = np.empty((1, signals.shape[1]), dtype=signals.dtype)
     diagonal = free_diagonal(gram)
     rank_deficient = scratch.rank_deficient
-    value, n_rank_deficient = _energy_without_atoms(signals, indptr), 0
+    value, n_rank_deficient = 0.0, 0
     for batch in range(len(first) - 1):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
         s = (end - begin) // width
-        atom, g = indices[begin:end].reshape(s, width), g_memory[: end - begin].reshape(s, width)
-        L = factor_memory[: 0 if keep else s * (s + 1) // 2 * width]
-        if keep:
-            L = factors[factor_place[batch] : factor_place[batch + 1]]
-        L = L.reshape(s * (s + 1) // 2, width)
+        atom, g = matrix(indices, begin, s, width), matrix(g_memory, np.int64(0), s, width)
+        factor, at = (factors, factor_place[batch]) if keep else (factor_memory, np.int64(0))
+        L = matrix(factor, at, s * (s + 1) // 2, width)
         for w in range(n):
             dots(atoms, atom, w, signals, np.int64(order[first[batch] + w]), g)
         any_rank_deficient = factorize(gram, diagonal, atom, mu, pivot_ratio, g[:0], g, L, scratch)
@@ -141,19 +148,9 @@ def _fit(signals, batches_tuple, atoms, gram, mu, pivot_ratio, out_tuple):
             else:
                 value += _add_signal(signals, j, atoms, atom, g, w, indptr[j], mu, r, out)
         if any_rank_deficient:
-            rank_deficient[:] = False
+            for w in range(width):
+                rank_deficient[w] = 0
     return value, n_rank_deficient
-
-
-@internal
-def _energy_without_atoms(signals, indptr):
-    """Σ ‖y‖² of the signals that use no atom."""
-    value = 0.0
-    for j in range(len(signals)):
-        if indptr[j] == indptr[j + 1]:
-            for p in range(signals.shape[1]):
-                value += signals[j, p] * signals[j, p]
-    return value
 
 
 @internal
@@ -215,9 +212,9 @@ def _hessian_product(signals, batches_tuple, known_tuple, product):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
         s = (end - begin) // width
-        atom = indices[begin:end].reshape(s, width)
-        g, x = g_memory[: end - begin].reshape(s, width), x_memory[: end - begin].reshape(s, width)
-        L = factors[factor_place[batch] : factor_place[batch + 1]].reshape(s * (s + 1) // 2, width)
+        atom = matrix(indices, begin, s, width)
+        g, x = matrix(g_memory, np.int64(0), s, width), matrix(x_memory, np.int64(0), s, width)
+        L = matrix(factors, factor_place[batch], s * (s + 1) // 2, width)
         for w in range(n):
             j = order[first[batch] + w]
             for p in range(m):

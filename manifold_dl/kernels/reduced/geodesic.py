@@ -11,7 +11,7 @@ import numpy as np
 
 from manifold_dl.kernels.backend import compiled, internal
 from manifold_dl.kernels.memory import aligned
-from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, longest, padded_size
+from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, longest, matrix, padded_size
 from manifold_dl.kernels.reduced.cholesky import dots
 from manifold_dl.kernels.reduced.rows import BLAS_MULTIPLICATIONS, gram, inner_products
 from manifold_dl.kernels.reduced.structures import Block, Geodesic, GeodesicPoint, Products
@@ -27,6 +27,7 @@ def init_geodesic(
     DD = gram(atoms, atoms) if gram_matrix is None else gram_matrix
     geodesic = Geodesic(D, U, angles, DD, *np.empty((3, k, k)), *rates)
     _init_geodesic(atoms, direction, gradient, BLAS_MULTIPLICATIONS, tuple(geodesic))
+    geodesic.UD[:] = geodesic.DU.T
     return geodesic
 
 
@@ -87,25 +88,15 @@ def _init_geodesic(atoms, direction, gradient, multiplications, geodesic_tuple):
         angles[i], along_atoms[i], along_directions[i] = angle, along_atom, along_direction
     inner_products(D, U, multiplications, geodesic.DU)
     inner_products(U, U, multiplications, geodesic.UU)
-    _transpose(geodesic.DU, geodesic.UD)
 
 
 @internal
-def _transpose(matrix, result):
-    """A few rows at a time, so that no line of memory is read twice."""
-    for first in range(0, len(matrix), 16):
-        for b in range(len(matrix)):
-            for i in range(first, min(first + 16, len(matrix))):
-                result[b, i] = matrix[i, b]
-
-
-@internal
-def _symmetrize(matrix):
+def _symmetrize(gram):
     """Fill the part above the diagonal from that below, a few rows at a time."""
-    for first in range(0, len(matrix), 16):
-        for b in range(len(matrix)):
-            for i in range(max(first, b + 1), min(first + 16, len(matrix))):
-                matrix[b, i] = matrix[i, b]
+    for first in range(0, len(gram), 16):
+        for b in range(len(gram)):
+            for i in range(max(first, b + 1), min(first + 16, len(gram))):
+                gram[b, i] = gram[i, b]
 
 
 @compiled
@@ -116,14 +107,14 @@ def _precompute_products(signals, batches_tuple, gram_matrix, mu, codes, U, prod
     start_codes, at_atoms, at_directions = products.codes, products.at_atoms, products.at_directions
     g_memory, x_memory = np.zeros(longest(place)), np.zeros(longest(place))
     G, k, XX = gram_matrix.ravel(), len(gram_matrix), energy.ravel()
-    entry, slot = np.empty(BATCH_SIZE), np.empty(BATCH_SIZE, dtype=np.int64)
+    entry, slot = np.empty(BATCH_SIZE), np.empty(BATCH_SIZE, np.int64)
     for batch in range(len(first) - 1):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
         s = (end - begin) // width
-        atom, x0 = indices[begin:end].reshape(s, width), start_codes[begin:end].reshape(s, width)
-        by, bu = at_atoms[begin:end].reshape(s, width), at_directions[begin:end].reshape(s, width)
-        g, x = g_memory[: end - begin].reshape(s, width), x_memory[: end - begin].reshape(s, width)
+        atom, x0 = matrix(indices, begin, s, width), matrix(start_codes, begin, s, width)
+        by, bu = matrix(at_atoms, begin, s, width), matrix(at_directions, begin, s, width)
+        g, x = matrix(g_memory, np.int64(0), s, width), matrix(x_memory, np.int64(0), s, width)
         for w in range(n):
             j = np.int64(order[first[batch] + w])
             dots(U, atom, w, signals, j, bu)
@@ -135,7 +126,8 @@ def _precompute_products(signals, batches_tuple, gram_matrix, mu, codes, U, prod
                 bu[a, w] = 0
             for b in range(a + 1):
                 for w in range(width):  # below the diagonal, wherever the atoms stand
-                    slot[w] = k * max(atom[a, w], atom[b, w]) + min(atom[a, w], atom[b, w])
+                    i, l = np.int64(atom[a, w]), np.int64(atom[b, w])
+                    slot[w] = k * max(i, l) + min(i, l)
                     entry[w] = x[a, w] * x[b, w]
                 for w in range(n):
                     XX[slot[w]] += entry[w]

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from manifold_dl.kernels.backend import compiled, internal
-from manifold_dl.kernels.reduced.reference_ksvd import LARGE_CODES, SweepData, SweepState
+from manifold_dl.kernels.reduced.reference_ksvd import LARGE_CODES, Sweep, SweepData, SweepState
+from manifold_dl.kernels.status import NOT_UNIQUE, OK
 
 # 30 squarings tell eigenvalues apart whose ratio is 1 − 2e-8.
 SQUARINGS = 30
@@ -35,11 +36,11 @@ class Limits(NamedTuple):
     multiplications: int
 
 
-def ksvd_sweep(order: np.ndarray, data: SweepData, state: SweepState, mu: float, power: bool) -> int:
+def ksvd_sweep(order: np.ndarray, data: SweepData, state: SweepState, mu: float, power: bool) -> Sweep:
     """See `reference_ksvd.ksvd_sweep`."""
     most_users = int(np.diff(data.first)[order].max(initial=0))
     limits = Limits(SQUARINGS, NEGLIGIBLE, LARGEST, MULTIPLICATIONS)
-    return _sweep(order, data, state, float(mu), power, most_users, limits)
+    return Sweep(*_sweep(order, data, state, float(mu), power, most_users, limits))
 
 
 def large_codes(signals: np.ndarray, indptr: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -78,7 +79,7 @@ def _sweep(order, data, state, mu, power, most_users, limits):
         if n == 0:
             continue
         if min(n, m) > limits.largest and not power:
-            return done
+            return NOT_UNIQUE, done  # none that squaring finds in time
         E, x, x_before, atom = E_memory[:n], x_memory[:n], x_before_memory[:n], atoms[i]
         for p in range(m):
             start[p] = atom[p]
@@ -90,8 +91,8 @@ def _sweep(order, data, state, mu, power, most_users, limits):
                     _subtract_others(data, state, j, i, E, k)
         if power:
             power_step(E, start, u)
-        elif not leading(E, gram_memory, limits, u):
-            return done
+        elif leading(E, gram_memory, limits, u) == NOT_UNIQUE:
+            return NOT_UNIQUE, done
         is_zero = _nearer_sign(u, start, rounded, point)
         before, after = fit(E, start, mu, x_before), fit(E, point, mu, x)
         # Within the rounding of the sums a rise means nothing. Zero: the signals determine no direction.
@@ -105,7 +106,7 @@ def _sweep(order, data, state, mu, power, most_users, limits):
             codes[places[k]] = x[k]
             for p in range(m):
                 residual[j, p] = E[k, p] - x[k] * start[p]
-    return len(order)
+    return OK, len(order)
 
 
 @internal
@@ -156,7 +157,7 @@ def power_step(E, atom, u):
 
 @internal
 def leading(E, memory, limits, u):
-    """The leading right singular vector of E, zero if E is; False where it cannot be told."""
+    """u becomes the leading right singular vector of E, zero if E is; NOT_UNIQUE where it cannot be told."""
     n, m = E.shape
     size = min(n, m)
     A = memory[0, : size * size].reshape((size, size))
@@ -175,7 +176,7 @@ def leading(E, memory, limits, u):
     energy = trace(A)
     if energy == 0:
         u[:] = 0
-        return True
+        return OK
     left = np.inf
     for _ in range(limits.squarings):
         scale(A, energy)
@@ -186,7 +187,7 @@ def leading(E, memory, limits, u):
         if left <= limits.negligible:
             break
     if not left <= limits.negligible:
-        return False
+        return NOT_UNIQUE
     top = 0
     for k in range(size):
         if A[k, k] > A[top, top]:
@@ -202,7 +203,7 @@ def leading(E, memory, limits, u):
         for p in range(m):
             u[p] = v[p]
     normalise(u)
-    return True
+    return OK
 
 
 @internal

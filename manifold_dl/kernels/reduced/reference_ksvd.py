@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from manifold_dl.kernels.status import NOT_UNIQUE, OK
+
 # How close the two largest eigenvalues may come, relatively, before there is no clear leading vector:
 # in a tie it is any vector of a plane.
 TIE = 1e-8
@@ -37,15 +39,21 @@ class SweepState(NamedTuple):
     residual: np.ndarray  # n×m: Y − D X
 
 
-def ksvd_sweep(order: np.ndarray, data: SweepData, state: SweepState, mu: float, power: bool) -> int:
+class Sweep(NamedTuple):
+    """How far a sweep came, and why it ended."""
+
+    status: int  # OK, or NOT_UNIQUE for the atom after the last one
+    n_updated: int  # atoms of `order`
+
+
+def ksvd_sweep(order: np.ndarray, data: SweepData, state: SweepState, mu: float, power: bool) -> Sweep:
     """Update the atoms `order`, one after the other, with their codes and the residual.
 
     With `power` the vector is one step of the power method from the old atom. Where the codes of a signal are
     large, its residual has lost the digits that matter, and adding the contribution of atom i again does not
     restore them: E is then computed from the signal itself.
 
-    Returns how many atoms of `order` were updated. If not all, the next one has no clear leading vector, and
-    nothing of it has been changed.
+    A sweep ends before an atom that has no clear leading vector (NOT_UNIQUE); nothing of it is changed then.
     """
     atoms, codes, residual = state
     signals, indptr, indices = data.signals, data.indptr, data.indices
@@ -61,7 +69,7 @@ def ksvd_sweep(order: np.ndarray, data: SweepData, state: SweepState, mu: float,
             E[k] = signals[users[k]] - others.astype(float) @ atoms[indices[own]]
         u = _unit(E.T @ (E @ start)) if power else _leading(E)
         if u is None:
-            return done
+            return Sweep(NOT_UNIQUE, done)
         if not u.any():  # the signals determine no direction
             u = start
         if u @ start < 0:
@@ -74,7 +82,7 @@ def ksvd_sweep(order: np.ndarray, data: SweepData, state: SweepState, mu: float,
             u, x = atoms[i].copy(), x_before
         atoms[i], codes[places] = u, x
         residual[users] = E - np.outer(x, u)
-    return len(order)
+    return Sweep(OK, len(order))
 
 
 def large_codes(signals: np.ndarray, indptr: np.ndarray, codes: np.ndarray) -> np.ndarray:

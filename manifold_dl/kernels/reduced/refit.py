@@ -8,7 +8,14 @@ import numpy as np
 
 from manifold_dl.kernels.backend import compiled, internal
 from manifold_dl.kernels.reduced import reference
-from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, largest_support, longest, padded_size
+from manifold_dl.kernels.reduced.batches import (
+    BATCH_SIZE,
+    Batches,
+    largest_support,
+    longest,
+    matrix,
+    padded_size,
+)
 from manifold_dl.kernels.reduced.cholesky import (
     factorize,
     free_diagonal,
@@ -94,15 +101,15 @@ def _refit(
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
         s = (end - begin) // width
-        atom, x0 = indices[begin:end].reshape(s, width), start_codes[begin:end].reshape(s, width)
-        by, bu = at_atoms[begin:end].reshape(s, width), at_directions[begin:end].reshape(s, width)
+        atom, x0 = matrix(indices, begin, s, width), matrix(start_codes, begin, s, width)
+        by, bu = matrix(at_atoms, begin, s, width), matrix(at_directions, begin, s, width)
         g, turn = memory[0, :s], memory[1, :s]
-        L = L_memory[: s * (s + 1) // 2 * width].reshape(s * (s + 1) // 2, width)
+        L = matrix(L_memory, np.int64(0), s * (s + 1) // 2, width)
         _right_hand_sides(atom, by, bu, point.cosine, point.sine, angles, with_slope, g, turn)
         if factorize(gram, diagonal, atom, mu, pivot_ratio, x0, g, L, scratch):
             for w in range(width):  # left to the reference: they add nothing here
                 if rank_deficient_in_batch[w]:
-                    rank_deficient_in_batch[w] = False
+                    rank_deficient_in_batch[w] = 0
                     clear(L, g, w)
                     if w < n:
                         rank_deficient[first[batch] + w] = True

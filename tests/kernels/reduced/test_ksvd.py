@@ -7,6 +7,7 @@ import pytest
 from kernel_cases import Case, K, assert_close, both_dtypes, both_ridges
 
 from manifold_dl.kernels.reduced import SweepData, SweepState, ksvd, reference_ksvd
+from manifold_dl.kernels.status import NOT_UNIQUE, OK
 from manifold_dl.problem.support import SupportIndex
 
 both_sweeps = pytest.mark.parametrize("kernels", [reference_ksvd, ksvd], ids=["reference", "compiled"])
@@ -41,7 +42,7 @@ class Sweep:
 def test_compiled_and_reference_sweeps_agree(dtype, mu, power):
     found, expected = (Sweep(kernels, Case(dtype)) for kernels in (ksvd, reference_ksvd))
     for sweep in (found, expected):
-        assert sweep.run(np.arange(K), mu, power) == K
+        assert sweep.run(np.arange(K), mu, power) == (OK, K)
     # A vector is known to some ε over the relative gap of the two largest eigenvalues, and every atom passes
     # its error on to the next.
     for name in ("atoms", "codes", "residual"):
@@ -54,7 +55,7 @@ def test_compiled_and_reference_sweeps_agree(dtype, mu, power):
 @both_dtypes
 def test_a_sweep_keeps_the_residual_up_to_date(kernels, dtype):
     sweep = Sweep(kernels, Case(dtype))
-    assert sweep.run([4, 1, 9, 4]) == 4
+    assert sweep.run([4, 1, 9, 4]) == (OK, 4)
     assert_close(sweep.residual, sweep.recomputed_residual(), dtype)
 
 
@@ -76,7 +77,7 @@ def test_large_codes_are_those_that_cost_the_residual_digits(kernels):
 def test_a_sweep_stops_before_a_tie_and_changes_nothing_of_that_atom(kernels):
     case = tied_case()
     sweep = Sweep(kernels, case)
-    assert sweep.run([2, 1, 3]) == 1
+    assert sweep.run([2, 1, 3]) == (NOT_UNIQUE, 1)
     np.testing.assert_array_equal(sweep.atoms[[1, 3]], case.atoms[[1, 3]])
     own = np.isin(case.indices, [1, 3])
     np.testing.assert_array_equal(sweep.codes[own], case.codes[own])

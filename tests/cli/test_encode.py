@@ -1,4 +1,4 @@
-"""Learning from files and encoding with the model."""
+"""Encoding files with a model that was learned from files."""
 
 import json
 
@@ -41,25 +41,3 @@ def test_columns_option_transposes_data_and_codes(signals, tmp_path):
         assert CliRunner().invoke(app, ["encode", model, data, "--out", codes, *flags]).exit_code == 0
         out.append(scipy.sparse.load_npz(codes).toarray())
     np.testing.assert_array_equal(out[0], out[1].T)
-
-
-def test_invalid_signals_give_one_sentence_and_no_file(signals, tmp_path):
-    def learn(array, *options):
-        np.save(tmp_path / "data.npy", array, allow_pickle=True)
-        return invoke("learn", tmp_path / "data.npy", *options)
-
-    def invoke(command, *arguments):
-        done = CliRunner().invoke(app, [command, *map(str, arguments), "--out", str(tmp_path / "o.npz")])
-        assert done.exit_code == 2
-        assert done.stderr.startswith("manifold-dl: ")
-        return done.stderr
-
-    few = ["--atoms", 4, "--sparsity", 2]
-    assert "no .npy file of numbers" in learn(np.array([[{}]], dtype=object), *few)
-    assert "two axes" in learn(np.ones(5), *few)
-    assert "nan" in learn(np.array([[1.0, np.nan], [1.0, 2.0]]), *few)
-    assert "sparsity" in learn(np.eye(5), "--atoms", 4, "--sparsity", 9)
-    (tmp_path / "data.npy").write_bytes((signals / "rows.npy").read_bytes()[:-8])
-    assert "damaged" in invoke("learn", tmp_path / "data.npy", *few)
-    assert "not a file of ours" in invoke("encode", signals / "rows.npy", signals / "rows.npy")
-    assert not (tmp_path / "o.npz").exists()

@@ -1,4 +1,4 @@
-"""The two demonstrations, in small."""
+"""The demonstration on a photograph, in small."""
 
 import json
 import os
@@ -32,9 +32,3 @@ def test_demo_overwrites_only_its_own_picture(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "other.png")])
     assert done.exit_code == 2
     assert "exists already" in done.stderr
-
-
-def test_recover_prints_its_table():
-    done = CliRunner().invoke(app, ["recover", "--signals", "32"])
-    assert done.exit_code == 0, done.output
-    assert "presets.recover" in done.output
