@@ -173,7 +173,8 @@ _warned: ContextVar[set | None] = ContextVar("warnings given inside a with block
 @contextmanager
 def each_warning_once() -> Iterator[None]:
     """Inside the block each kind of warning about the input is given once: a loop would repeat it."""
-    token = _warned.set(set())
+    outer = _warned.get()
+    token = _warned.set(set() if outer is None else outer)
     try:
         yield
     finally:

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_matrix, require_count
+from manifold_dl._validation import as_matrix, each_warning_once, require_count
 from manifold_dl.coders import SparseCoder
 from manifold_dl.components import by_name
 from manifold_dl.components.errors import naming
 from manifold_dl.components.settings import run_settings
 from manifold_dl.engines.units import unit_exponent
-from manifold_dl.learning.loop import LearningRun, Settings
+from manifold_dl.learning.checkpoint import RunState, load_checkpoint
+from manifold_dl.learning.loop import LearningRun, Restart, Settings
 from manifold_dl.learning.protocols import Callback, ReplacementPolicy
 from manifold_dl.learning.replacement import ReplaceAtoms
 from manifold_dl.learning.result import Reason, Result
@@ -76,7 +77,8 @@ def learn_dictionary(
     restarts : int
         Learn so many times from different starts and keep the result with the smallest error.
     resume : path, optional
-        A file written by `Checkpoint`: go on from there, with the same arguments as before.
+        A file written by `Checkpoint`: go on from there, also if `restarts` were to follow. The components
+        have to be the same as before, and so does `rng` if it is given; a larger `max_iter` goes on for longer.
 
     Returns
     -------
@@ -108,8 +110,6 @@ def learn_dictionary(
     coder = coder_of(update) if coder is None else by_name.component("coders", coder, "coder")
     _require_components(coder, update, replace, callbacks)
     require_count("restarts", restarts)
-    if restarts > 1 and resume is not None:
-        raise ValueError(f"restarts={restarts}: a checkpoint holds one run; resume it with restarts=1.")
     generator = np.random.default_rng(rng)
     with naming(init, "initial dictionary"):
         recorded_init = init if isinstance(init, str) else np.asarray(init)
@@ -125,6 +125,11 @@ def learn_dictionary(
         replace=replace,
         restarts=restarts,
     )
+    state = None
+    if resume is not None:
+        now = record if rng is not None else {**record, "seed": None}
+        state = load_checkpoint(resume, Y, n_atoms, now)
+        record["seed"] = state.settings.get("seed")
     settings = Settings(
         coder=coder,
         update=update,
@@ -136,15 +141,24 @@ def learn_dictionary(
         replace=replace,
         record=record,
     )
-    return _best_of(partial(LearningRun, Y, n_atoms, settings, generator, resume), restarts, Y)
+    with each_warning_once():
+        return _best_of(partial(LearningRun, Y, n_atoms, settings), generator, restarts, state)
 
 
-def _best_of(make_run: Callable[[], LearningRun], restarts: int, signals: np.ndarray) -> Result:
-    """The result with the smallest error of so many runs."""
-    best, error_of = None, partial(_error_of, signals)
-    for number in range(restarts):
+def _best_of(
+    make_run: Callable[[np.random.Generator, Restart], LearningRun],
+    rng: np.random.Generator,
+    restarts: int,
+    state: RunState | None,
+) -> Result:
+    """The result with the smallest error of so many runs; those before a checkpoint are in its `state`."""
+    first, best = (0, None) if state is None else (state.run, state.earlier)
+    for number in range(first, restarts):
+        error_of = None
         try:
-            result = make_run().learn()
+            run = make_run(rng, Restart(number, best, state))
+            rng, state, error_of = run.rng, None, partial(_error_of, run.signals)
+            result = run.learn()
         except Exception as error:
             if best is not None:
                 found = getattr(error, "partial", None)
