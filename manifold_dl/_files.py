@@ -83,7 +83,7 @@ def _open_unfinished(folder: Path) -> tuple[Path, IO[bytes]]:
     """A new file, locked: by that other processes know that it is no leftover."""
     while True:
         unfinished = folder / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
-        file = open(unfinished, "xb")
+        file = open(unfinished, "xb")  # noqa: SIM115 - the caller closes it
         if not _lock(file, wait=True) or unfinished.exists():
             return unfinished, file
         file.close()  # another process took it for a leftover before it was locked
@@ -103,7 +103,7 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def _lock(file: IO[bytes], wait: bool) -> bool:
-    """Whether the file could be locked: on some network drives none can, and a living process keeps its own."""
+    """Whether the file could be locked: not if another process has, and not on every network drive."""
     if fcntl is None:
         return False
     try:

@@ -78,7 +78,7 @@ def learn_dictionary(
         Learn so many times from different starts and keep the result with the smallest error.
     resume : path, optional
         A file written by `Checkpoint`: go on from there, also if `restarts` were to follow. The components
-        have to be the same as before, and so does `rng` if it is given; a larger `max_iter` goes on for longer.
+        have to be the same as before, and so has `rng` if it is given. A larger `max_iter` goes on longer.
 
     Returns
     -------
