@@ -108,8 +108,8 @@ class Picture:
         array like the picture that was given
         """
         if self.dtype.kind == "u":
-            top = np.iinfo(self.dtype).max
-            pixels = np.clip(np.rint(pixels), 0, top)
+            pixels = np.rint(pixels)
+            np.clip(pixels, 0, np.iinfo(self.dtype).max, out=pixels)
         return pixels.astype(self.dtype).reshape(self.shape)
 
     @property

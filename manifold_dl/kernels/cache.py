@@ -42,9 +42,7 @@ def is_safe(folder: Path) -> bool:
         trusted = {os.getuid(), 0, sources.st_uid}
         excess = own.st_mode & ~sources.st_mode & OTHERS_MAY_WRITE
         if own.st_uid not in trusted or (excess and own.st_uid != os.getuid()):
-            warn_once(
-                f"the folder {folder} of compiled kernels can be written by other users and is not used"
-            )
+            warn_once(f"the folder {folder} of compiled kernels can be written by others and is not used")
             return False
         if excess:
             folder.chmod(stat.S_IMODE(own.st_mode) & ~excess)
