@@ -171,10 +171,11 @@ _warned: ContextVar[set | None] = ContextVar("warnings given inside a with block
 
 
 @contextmanager
-def each_warning_once() -> Iterator[None]:
-    """Inside the block each kind of warning about the input is given once: a loop would repeat it."""
-    outer = _warned.get()
-    token = _warned.set(set() if outer is None else outer)
+def each_warning_once(*unwanted: str) -> Iterator[None]:
+    """Inside the block each kind of warning is given once, as a loop would repeat it; unwanted ones never."""
+    given = _warned.get()
+    given = set() if given is None else given  # that of an enclosing block
+    token = _warned.set(given | set(unwanted) if unwanted else given)
     try:
         yield
     finally:

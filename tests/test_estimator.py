@@ -29,6 +29,9 @@ from manifold_dl import (
 )
 
 
+@pytest.mark.filterwarnings(
+    "ignore:there are .* signals for:UserWarning", "ignore:.* atoms are used by none:UserWarning"
+)
 @parametrize_with_checks(
     [
         ManifoldDictionaryLearning(max_iter=3),

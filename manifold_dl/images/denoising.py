@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl._validation import each_warning_once
 from manifold_dl.coders import ForwardSelection, SparseCoder
 from manifold_dl.coders.protocol import properties_of
 from manifold_dl.components import by_name
@@ -136,18 +137,19 @@ def denoise(
     coder = _as_coder(coder, picture, n_atoms, tol=(gain * sigma) ** 2 * picture.length)
     begin = time.perf_counter()
     patches = picture.random_patches(n_patches, rng)
-    result = learn_dictionary(
-        patches,
-        n_atoms,
-        coder=coder,
-        update=tethered(start, picture.length * sigma**2, patches.shape[1]) if update is None else update,
-        max_iter=max_iter,
-        init=start,
-        replace=replace,
-        rng=rng,
-        callbacks=callbacks,
-        threads=threads,
-    )
+    with each_warning_once("few signals", "unused atoms"):  # atoms of the start that stay are of use, too
+        result = learn_dictionary(
+            patches,
+            n_atoms,
+            coder=coder,
+            update=tethered(start, picture.length * sigma**2, patches.shape[1]) if update is None else update,
+            max_iter=max_iter,
+            init=start,
+            replace=replace,
+            rng=rng,
+            callbacks=callbacks,
+            threads=threads,
+        )
     if result.reason is Reason.INTERRUPTED:  # half a dictionary is of use, half a picture is not
         raise KeyboardInterrupt
     learned = time.perf_counter()

@@ -18,6 +18,7 @@ from manifold_dl.components import by_name
 from manifold_dl.components.errors import naming
 from manifold_dl.components.settings import run_settings
 from manifold_dl.engines.units import unit_exponent
+from manifold_dl.learning.advice import warn_of_result
 from manifold_dl.learning.checkpoint import RunState, load_checkpoint
 from manifold_dl.learning.loop import LearningRun, Restart, Settings
 from manifold_dl.learning.protocols import Callback, ReplacementPolicy
@@ -142,7 +143,9 @@ def learn_dictionary(
         record=record,
     )
     with each_warning_once():
-        return _best_of(partial(LearningRun, Y, n_atoms, settings), generator, restarts, state)
+        result = _best_of(partial(LearningRun, Y, n_atoms, settings), generator, restarts, state)
+        warn_of_result(result)
+        return result
 
 
 def _best_of(

@@ -103,7 +103,5 @@ def test_a_picture_bomb_is_refused_before_anything_is_unpacked(tmp_path, monkeyp
     assert path.stat().st_size < 110_000
     monkeypatch.setattr(pictures, "_decode", lambda image, path: pytest.fail("it was unpacked"))
     limit = inspect.signature(denoise).parameters["max_pixels"].default
-    with pytest.raises(
-        ValueError, match="10000×10000 pixels, more than the limit of 50000000; raise"
-    ):
+    with pytest.raises(ValueError, match="10000×10000 pixels, more than the limit of 50000000; raise"):
         pictures.read_picture(path, limit)

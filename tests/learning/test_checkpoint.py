@@ -117,6 +117,7 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path):
     assert_same(learn(resume=path), finished)
 
 
+@pytest.mark.filterwarnings("ignore:.* atoms are used by none:UserWarning")
 def test_resuming_a_converged_run_changes_nothing(tmp_path):
     path, signals = tmp_path / "run.npz", np.eye(8)[:, list(range(8)) * 5]
     options = {"coder": OMP(sparsity=1), "tol": 1e-6, "max_iter": 20, "update": SimCO(mu=0.0)}

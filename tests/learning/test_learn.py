@@ -81,6 +81,9 @@ def test_scaling_the_signals_scales_the_codes_and_nothing_else(update):
     [(np.zeros((8, 20)), 5), (Y[:, :1], 5), (Y[:, :4], 12), (Y, 1), (np.repeat(Y[:, :1], 20, axis=1), 3)],
     ids=["zeros", "one signal", "fewer signals than atoms", "one atom", "equal signals"],
 )
+@pytest.mark.filterwarnings(
+    "ignore:there are .* signals for:UserWarning", "ignore:.* atoms are used by none:UserWarning"
+)
 def test_degenerate_signals_give_finite_unit_atoms(signals, n_atoms):
     result = learn(signals, n_atoms, coder=OMP(sparsity=1))
     assert np.isfinite(result.dictionary).all() and np.isfinite(result.codes.data).all()
