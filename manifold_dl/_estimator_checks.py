@@ -13,7 +13,13 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from manifold_dl._validation import require_count, require_sound_indices, require_unmasked
+from manifold_dl._validation import (
+    require_count,
+    require_finite,
+    require_memory,
+    require_sound_indices,
+    require_unmasked,
+)
 
 FLOATS = (np.float64, np.float32)
 
@@ -33,9 +39,9 @@ def signals_of(model: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
     m×n array
     """
     require_numbers(X, "X")
-    X = validate_data(model, X, reset=reset, dtype=FLOATS, order="C")
-    if X.shape[1] < 2:
-        raise ValueError("n_features=1: with a single feature the only unit atoms are +1 and -1.")
+    X = validate_data(model, X, reset=reset, dtype=FLOATS, order="C", ensure_all_finite=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        require_finite(X, "X", X.sum())
     return X.T
 
 
@@ -62,6 +68,7 @@ def number_and_start(n_components: int | None, init: Any, m: int) -> tuple[int, 
         init = check_array(init, dtype=FLOATS, input_name="init").T
         n_atoms = init.shape[1] if n_atoms is None else n_atoms
     require_count("n_components", n_atoms)
+    require_memory(int(n_atoms), m)
     if not isinstance(init, str) and init.shape != (m, n_atoms):
         raise ValueError(
             f"init has shape {init.T.shape}; (n_components, n_features) = ({n_atoms}, {m}) is needed."

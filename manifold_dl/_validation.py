@@ -6,6 +6,7 @@ go through NumPy and SciPy without an error.
 """
 
 import inspect
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,10 +46,11 @@ def as_matrix(array: Any, name: str, finite: bool = True) -> np.ndarray:
 def require_finite(array: np.ndarray, name: str, total: float) -> None:
     """Refuse NaN and infinity. `total` is any sum over the array that they would spoil."""
     if not np.isfinite(total) and not np.isfinite(array).all():
-        row, column = np.argwhere(~np.isfinite(array))[0]
-        raise ValueError(
-            f"{name} holds {array[row, column]} at row {row}, column {column}; clean the data first."
-        )
+        wrong = np.argwhere(~np.isfinite(array))
+        row, column = wrong[0][:2]
+        several = f", the first of {len(wrong)} entries that are NaN or infinite" if len(wrong) > 1 else ""
+        first = f"{name} holds {array[tuple(wrong[0])]} at row {row}, column {column}"
+        raise ValueError(f"{first}{several}; clean the data first.")
 
 
 def as_dictionary(dictionary: Any, n_rows: int | None = None, name: str = "dictionary") -> np.ndarray:
@@ -107,6 +109,24 @@ def as_atoms(atoms: Any, n_atoms: int) -> np.ndarray:
     if (counts > 1).any():
         raise ValueError(f"atom {values[counts > 1][0]} is repeated: a set I names every atom once.")
     return atoms.astype(np.intp)
+
+
+def require_memory(n_atoms: int, m: int, itemsize: int = 8) -> None:
+    """Refuse so many atoms of length m that the dictionary and a copy do not fit into this machine."""
+    needed, available = 2 * n_atoms * m * itemsize, physical_memory()
+    if needed > available:
+        raise ValueError(
+            f"{n_atoms} atoms of length {m} and one copy of them take {needed / 2**30:.0f} GiB, and this "
+            f"machine has {available / 2**30:.0f} GiB of memory. Give fewer atoms."
+        )
+
+
+def physical_memory() -> float:
+    """The bytes of memory of this machine; infinite where it is not known."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):  # Windows has no sysconf
+        return float("inf")
 
 
 def require_count(name: str, value: Any, minimum: int = 1) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_matrix, each_warning_once, require_count
+from manifold_dl._validation import as_matrix, each_warning_once, require_count, require_memory
 from manifold_dl.coders import SparseCoder
 from manifold_dl.components import by_name
 from manifold_dl.components.errors import naming
@@ -106,6 +106,7 @@ def learn_dictionary(
     """
     Y = np.asfortranarray(as_matrix(signals, "signals"))  # once: kernels read every signal in one piece
     _require_numbers(n_atoms, max_iter, tol)
+    require_memory(n_atoms, len(Y), Y.itemsize)
     callbacks = _as_list(callbacks)
     update = SimCO() if update is None else by_name.component("updates", update, "update")
     coder = coder_of(update) if coder is None else by_name.component("coders", coder, "coder")

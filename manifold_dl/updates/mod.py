@@ -50,6 +50,7 @@ class MOD:
         """One update: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
         workspace = UpdateWorkspace(signals, dictionary, codes, as_engine())
         workspace.normalize()
+        _require_squares(workspace.values)
         old, support = workspace.dictionary, workspace.support
         gram, right = workspace.code_products()
         used = np.diagonal(gram) > 0
@@ -67,6 +68,17 @@ class MOD:
         scales[used] = norms
         workspace.own_values()[:] = workspace.values * scales[support.indices]
         return old, workspace.codes()
+
+
+def _require_squares(values: np.ndarray) -> None:
+    """Refuse codes that are so large or small that the entries of X Xᵀ are no numbers."""
+    largest = float(np.abs(values).max(initial=0.0))
+    exponent = np.finfo(values.dtype).maxexp // 2 - 32
+    if largest and not 2.0**-exponent < largest < 2.0**exponent:
+        raise ValueError(
+            f"with unit atoms the largest code is {largest:.1e}, and its square is no number of type "
+            f"{values.dtype}. MOD reads the values of the codes: give codes that fit signals and dictionary."
+        )
 
 
 def _solve_symmetric(gram: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray:
