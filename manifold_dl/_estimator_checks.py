@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from manifold_dl._validation import (
+    as_rng,
     require_count,
     require_finite,
     require_memory,
@@ -97,7 +98,7 @@ def as_generator(random_state: Any) -> np.random.Generator:
     """A generator from scikit-learn's `random_state`; NumPy's global one is neither read nor changed."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
-    return np.random.default_rng(random_state)
+    return as_rng(random_state, "random_state")
 
 
 @contextmanager

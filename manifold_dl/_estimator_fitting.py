@@ -134,7 +134,7 @@ def _clipped(coder: Any, m: int, d: int) -> Any:
     More than m, the number of features, stay an error: there the search itself is at fault.
     """
     sparsity: Any = getattr(coder, "sparsity", None)
-    if isinstance(coder, type) or not is_dataclass(coder) or not isinstance(sparsity, Integral):
+    if not (is_dataclass(coder) and isinstance(sparsity, Integral)) or isinstance(coder, type):
         return coder
     if not d < int(sparsity) <= m:
         return coder

@@ -48,9 +48,11 @@ def require_finite(array: np.ndarray, name: str, total: float) -> None:
     if not np.isfinite(total) and not np.isfinite(array).all():
         wrong = np.argwhere(~np.isfinite(array))
         row, column = wrong[0][:2]
-        several = f", the first of {len(wrong)} entries that are NaN or infinite" if len(wrong) > 1 else ""
+        several = (
+            f", the first of {len(wrong)} entries that are" if len(wrong) > 1 else ", the only entry that is"
+        )
         first = f"{name} holds {array[tuple(wrong[0])]} at row {row}, column {column}"
-        raise ValueError(f"{first}{several}; clean the data first.")
+        raise ValueError(f"{first}{several} NaN or infinite; clean the data first.")
 
 
 def as_dictionary(dictionary: Any, n_rows: int | None = None, name: str = "dictionary") -> np.ndarray:
@@ -109,6 +111,16 @@ def as_atoms(atoms: Any, n_atoms: int) -> np.ndarray:
     if (counts > 1).any():
         raise ValueError(f"atom {values[counts > 1][0]} is repeated: a set I names every atom once.")
     return atoms.astype(np.intp)
+
+
+def as_rng(rng: Any, name: str = "rng") -> np.random.Generator:
+    """A random generator from a generator, a seed or None."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name}={rng!r}: give a whole number of at least 0, a numpy.random.Generator or None."
+        ) from None
 
 
 def require_memory(n_atoms: int, m: int, itemsize: int = 8) -> None:

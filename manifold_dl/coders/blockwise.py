@@ -101,7 +101,7 @@ def encode_block(
         if not np.isfinite(codes.values).all():
             raise ValueError(
                 f"the dictionary has atoms of norm {norms.min():.1e}: the codes for such short atoms exceed "
-                f"the largest number of type {codes.values.dtype}. Multiply the atoms by a large number first."
+                f"the largest number of type {codes.values.dtype}. Multiply the atoms by a large number."
             )
     return None, codes
 

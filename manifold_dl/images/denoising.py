@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import each_warning_once, require_count, require_memory
+from manifold_dl._validation import as_rng, each_warning_once, require_count, require_memory
 from manifold_dl.coders import ForwardSelection, SparseCoder
 from manifold_dl.coders.protocol import properties_of
 from manifold_dl.components import by_name
@@ -132,7 +132,7 @@ def denoise(
     picture, exponent = _in_safe_units(Picture.of(image, patch_size, stride), coder, update)
     sigma = _as_sigma(sigma, picture, exponent)
     gain = _as_gain(gain, picture)
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     require_count("n_atoms", n_atoms)
     require_memory(n_atoms, picture.length)
     start = cosines(picture, n_atoms) if isinstance(init, str) and init == "dct" else init

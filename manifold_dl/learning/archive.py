@@ -30,6 +30,8 @@ MAX_RATIO = 50
 ALWAYS_UNPACKED = 16 * 2**20
 MAX_HEADER = 2**23  # of JSON, which takes many times its size when it is read
 
+GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+
 # Everything that a file may hold; "earlier" is the best of the runs before, in a checkpoint with restarts.
 MEMBERS = re.compile(
     r"header|energy|(earlier/)?(dictionary|best|(best )?codes/(data|indices|indptr|shape)|history/\w+)"
@@ -45,7 +47,7 @@ def write(
     ----------
     path : path
     kind : str
-        What the file holds, "result" or "checkpoint": `read` compares it.
+        What the file holds, "result", "checkpoint" or "estimator": `read` compares it.
     meta : mapping
         JSON.
     arrays : mapping of str to array of numbers
@@ -63,7 +65,7 @@ def write(
 
 
 def read(
-    path: str | os.PathLike[str], kind: str, max_bytes: int | None = None
+    path: str | os.PathLike[str], kind: str | tuple[str, ...], max_bytes: int | None = None
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read what `write` wrote.
 
@@ -73,8 +75,8 @@ def read(
     Parameters
     ----------
     path : path
-    kind : str
-        What the file has to hold.
+    kind : str or tuple of str
+        What the file has to hold, or may hold.
     max_bytes : int, optional
         What it may unpack to. By default 16 GiB, and fifty times the size of the file.
 
@@ -110,8 +112,9 @@ def read(
         raise ValueError(
             f"{path} has format version {meta['version']}; this manifold_dl reads up to {VERSION}: update it."
         )
-    if meta.get("kind") != kind:
-        raise ValueError(f"{path} holds a {meta.get('kind')}, not a {kind}.")
+    kinds = (kind,) if isinstance(kind, str) else kind
+    if meta.get("kind") not in kinds:
+        raise ValueError(f"{path} holds a {meta.get('kind')}, not a {' or '.join(kinds)}.")
     return meta, arrays
 
 
@@ -181,6 +184,35 @@ def arrays_to_columns(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]
     if len({array.shape for array in columns.values()}) != 1 or columns["iteration"].ndim != 1:
         raise ValueError("the columns of its history do not match")
     return columns
+
+
+def generator_to_json(rng: np.random.Generator) -> dict[str, Any]:
+    """The state of a random generator of NumPy's."""
+    state = _plain(rng.bit_generator.state)
+    if state["bit_generator"] not in GENERATORS:
+        raise ValueError(f"a file stores {', '.join(GENERATORS)}, not {state['bit_generator']}.")
+    return state
+
+
+def json_to_generator(state: dict[str, Any]) -> np.random.Generator:
+    """A random generator in a given state; one that would let NumPy read outside of it is refused."""
+    name = state["bit_generator"]
+    if name not in GENERATORS:
+        raise ValueError(f"it names no random generator of NumPy, but {name!r}")
+    if not (0 <= state.get("buffer_pos", 0) <= 4 and 0 <= state["state"].get("pos", 0) <= 624):
+        raise ValueError("its random generator stands outside of its own state")
+    generator = np.random.Generator(getattr(np.random, name)())
+    generator.bit_generator.state = state
+    return generator
+
+
+def _plain(value: Any) -> Any:
+    """A bit generator's state as JSON."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return int(value) if isinstance(value, np.integer) else value
 
 
 class _Form(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_matrix, each_warning_once, require_count, require_memory
+from manifold_dl._validation import as_matrix, as_rng, each_warning_once, require_count, require_memory
 from manifold_dl.coders import SparseCoder
 from manifold_dl.components import by_name
 from manifold_dl.components.errors import naming
@@ -112,7 +112,7 @@ def learn_dictionary(
     coder = coder_of(update) if coder is None else by_name.component("coders", coder, "coder")
     _require_components(coder, update, replace, callbacks)
     require_count("restarts", restarts)
-    generator = np.random.default_rng(rng)
+    generator = as_rng(rng)
     with naming(init, "initial dictionary"):
         recorded_init = init if isinstance(init, str) else np.asarray(init)
     record = run_settings(

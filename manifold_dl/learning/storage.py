@@ -1,6 +1,6 @@
-"""Saving and loading what was learned: `manifold_dl.save` and `manifold_dl.load`.
+"""Results as files: an `archive`, plain arrays and a little JSON, no pickle.
 
-The file is an `archive`: plain arrays and a little JSON, no pickle.
+`manifold_dl.save` and `manifold_dl.load` call these functions, and store estimators as well.
 """
 
 import math

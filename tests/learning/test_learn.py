@@ -134,7 +134,6 @@ def test_the_global_generator_is_neither_read_nor_changed():
     [
         ({"signals": np.where(Y > 1, np.nan, Y)}, "signals holds nan at row"),
         ({"signals": Y[0]}, "a matrix with two axes"),
-        ({"signals": Y[:1], "coder": OMP(sparsity=1)}, "m=1"),
         ({"signals": Y * 1j}, "only real numbers"),
         ({"signals": np.zeros((8, 0))}, "it is empty"),
         ({"n_atoms": 0}, "n_atoms=0: give a whole number"),
