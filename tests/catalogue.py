@@ -129,9 +129,8 @@ def simco(given):
 
 def ksvd(given):
     codes = given.codes if given.dictionary is D else scipy.sparse.csc_array(X * 1.0)
-    return mdl.KSVD(mu=given.mu, threads=given.threads)(
-        given.signals, given.dictionary, codes, rng=given.rng
-    )[0]
+    rule = mdl.KSVD(mu=given.mu, threads=given.threads)
+    return rule(given.signals, given.dictionary, codes, rng=given.rng)[0]
 
 
 def problem(given):
@@ -156,9 +155,8 @@ def _model(given):
     options = _learning(given) | {"init": _rows(given.start if given.dictionary is D else given.dictionary)}
     if isinstance(options["init"], str):
         options["init"] = given.start
-    return mdl.ManifoldDictionaryLearning(
-        given.n_atoms, random_state=given.rng, n_jobs=given.threads, **options
-    )
+    options |= {"random_state": given.rng, "n_jobs": given.threads}
+    return mdl.ManifoldDictionaryLearning(given.n_atoms, **options)
 
 
 def fit(given):
@@ -191,7 +189,7 @@ def outcome(kind, entry):
             warnings.simplefilter("ignore")  # a warning is more than what is asked for here
             answer = call(given)
     except Exception as error:
-        if not _is_sentence(error):
+        if not is_sentence(error):
             return "crash", f"{type(error).__name__}: {error}"
         return "refused" if expected == WORKS else "ok", str(error)
     if expected == REFUSED:
@@ -201,7 +199,7 @@ def outcome(kind, entry):
     return ("silent", "not finite, or not on the spheres") if wrong else ("ok", "")
 
 
-def _is_sentence(error):
+def is_sentence(error):
     """Whether it was raised on purpose: by this package, or by scikit-learn's validation of samples."""
     place = traceback.extract_tb(error.__traceback__)[-1].filename
     ours = Path(mdl.__file__).parent in Path(place).parents or "sklearn" in place
