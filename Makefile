@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOWEST := .venv-lowest/bin
 
-.PHONY: demo tutorial docs lint test test-slow test-swaps test-lowest benchmarks format clean help
+.PHONY: demo tutorial docs lint test test-slow test-swaps test-lowest catalogue fuzz soak benchmarks format clean help
 .DEFAULT_GOAL := demo
 
 demo: .venv/installed  ## denoise a picture in five ways: a table, and a picture to look at
@@ -34,6 +34,16 @@ test-slow: .venv/installed-test  ## the long statistical tests too
 SWAPS ?= 3000
 test-swaps: .venv/installed-test  ## 3,000 random combinations of parts, each compared with another answer (test has 300)
 	$(BIN)/python -m pytest -n auto tests/test_swaps.py --swaps $(SWAPS)
+
+catalogue: .venv/installed-test  ## 94 kinds of bad and odd input through seven functions, as a table
+	PYTHONPATH=tests $(BIN)/python tests/catalogue.py
+
+FUZZ ?= 3000
+fuzz: .venv/installed-test  ## random shapes, types, parts and parameters, 3,000 examples (test has 200)
+	$(BIN)/python -m pytest -n auto tests/test_fuzz.py --fuzz $(FUZZ)
+
+soak: .venv/installed-test  ## 500 fits and 3,000 iterations: neither memory nor threads may grow (minutes)
+	$(BIN)/python -m pytest --slow tests/test_soak.py
 
 LOWEST_TESTS := $(addprefix tests/, test_import.py metrics schedules test_estimator.py coders learning \
 	line_search manifolds optimizers problem regularizers updates)

@@ -39,10 +39,10 @@ from .learning.history import History, Step
 from .learning.learn import learn_dictionary
 from .learning.replacement import ReplaceAtoms
 from .learning.result import Reason, Result
-from .learning.storage import load, save
 from .line_search import GoldenSection, WolfeSearch
 from .optimizers import LBFGS, LeadingSingularVector
 from .problem import lasso_problem, update_problem
+from .storage import load, save
 from .updates import KSVD, MOD, AtomSearch, SimCO
 
 __version__: str

@@ -14,7 +14,15 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from manifold_dl._validation import as_weights, require_count, require_sound_indices, require_unmasked
+from manifold_dl._validation import (
+    as_rng,
+    as_weights,
+    require_count,
+    require_finite,
+    require_memory,
+    require_sound_indices,
+    require_unmasked,
+)
 
 FLOATS = (np.float64, np.float32)
 
@@ -41,23 +49,26 @@ def signals_of(
     """
     require_missing_values(model.missing_values)
     require_numbers(X, "X")
-    X = validate_data(model, X, reset=reset, dtype=FLOATS, order="C", ensure_all_finite="allow-nan")
-    if X.shape[1] < 2:
-        raise ValueError("n_features=1: with a single feature the only unit atoms are +1 and -1.")
+    X = validate_data(model, X, reset=reset, dtype=FLOATS, order="C", ensure_all_finite=False)
     weights = _as_sample_weight(sample_weight, len(X), X.dtype)
-    with np.errstate(over="ignore"):
-        is_complete = np.isfinite(X.sum()) or not np.isnan(X).any()
-    if is_complete:
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = X.sum()
+    if np.isfinite(total):
         return X.T, weights
     missing = np.isnan(X)
-    if model.missing_values is None:
+    if missing.any() and model.missing_values is None:
         row, column = np.argwhere(missing)[0]
         raise ValueError(
-            f"Input X contains NaN, first at row {row}, column {column}. Clean the data first or, if NaN "
-            "marks missing entries, give missing_values=np.nan."
+            f"Input X contains NaN in {missing.sum()} places, first at row {row}, column {column}. Clean the "
+            "data first or, if NaN marks missing entries, give missing_values=np.nan."
         )
+    filled = np.where(missing, 0, X)
+    with np.errstate(over="ignore"):
+        require_finite(filled, "X", filled.sum())
+    if not missing.any():
+        return X.T, weights
     observed = (~missing).astype(X.dtype)
-    return np.where(missing, 0, X).T, (observed if weights is None else observed * weights[:, None]).T
+    return filled.T, (observed if weights is None else observed * weights[:, None]).T
 
 
 def require_missing_values(missing_values: Any) -> None:
@@ -112,6 +123,7 @@ def number_and_start(n_components: int | None, init: Any, m: int) -> tuple[int, 
         init = check_array(init, dtype=FLOATS, input_name="init").T
         n_atoms = init.shape[1] if n_atoms is None else n_atoms
     require_count("n_components", n_atoms)
+    require_memory(int(n_atoms), m)
     if not isinstance(init, str) and init.shape != (m, n_atoms):
         raise ValueError(
             f"init has shape {init.T.shape}; (n_components, n_features) = ({n_atoms}, {m}) is needed."
@@ -140,7 +152,7 @@ def as_generator(random_state: Any) -> np.random.Generator:
     """A generator from scikit-learn's `random_state`; NumPy's global one is neither read nor changed."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
-    return np.random.default_rng(random_state)
+    return as_rng(random_state, "random_state")
 
 
 @contextmanager

@@ -6,7 +6,8 @@
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import joblib
@@ -14,6 +15,7 @@ import numpy as np
 
 from manifold_dl._estimator_checks import as_generator, number_and_start, signals_of
 from manifold_dl._estimator_parameters import NestedParameters
+from manifold_dl._validation import warn_once
 from manifold_dl.coders import OMP
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.components import by_name
@@ -70,7 +72,8 @@ class DictionaryFitting(NestedParameters):
         seen = LossScale.of(signals, weights).total_weight
         self._rng, self._state = rng, OnlineState(energy, seen, exponent=exponent)
         self._scheduled_iterations = self.max_iter  # a ridge that has ended does not come back with a batch
-        self.history_, self.reason_, self.n_iter_ = result.history, result.reason, result.n_iter
+        self.history_, self.n_iter_ = result.history, result.n_iter
+        self._reason = result.reason.name  # an enum could not be stored by skops
         self._remember(result.dictionary)
         self._explained = result.explained
         return result
@@ -115,7 +118,7 @@ class DictionaryFitting(NestedParameters):
         sparsity = min(max(m // 10, 1), d)  # scikit-learn's default for OMP, too
         if self.coder is None:
             return coder_of(self._update()) or OMP(sparsity=sparsity)
-        return by_name.component("coders", self.coder, "coder", sparsity=sparsity)
+        return _clipped(by_name.component("coders", self.coder, "coder", sparsity=sparsity), m, d)
 
     def _update(self) -> Any:
         return SimCO() if self.update is None else by_name.component("updates", self.update, "update")
@@ -127,3 +130,20 @@ class DictionaryFitting(NestedParameters):
 
     def _threads(self) -> AbstractContextManager[None]:
         return using_threads(joblib.effective_n_jobs(self.n_jobs))
+
+
+def _clipped(coder: Any, m: int, d: int) -> Any:
+    """The coder with no more atoms per sample than there are components, so that a grid search goes on.
+
+    More than m, the number of features, stay an error: there the search itself is at fault.
+    """
+    sparsity: Any = getattr(coder, "sparsity", None)
+    if not (is_dataclass(coder) and isinstance(sparsity, Integral)) or isinstance(coder, type):
+        return coder
+    if not d < int(sparsity) <= m:
+        return coder
+    warn_once(
+        f"sparsity={sparsity} exceeds the number of components, {d}: samples are coded with up to {d} atoms.",
+        "sparsity",
+    )
+    return replace(coder, sparsity=d)

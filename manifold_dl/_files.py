@@ -1,14 +1,24 @@
 """Files that are complete or absent: written under another name first, then renamed.
 
-`learning/archive.py`, the command line and the experiments write their files with these two functions.
+`learning/archive.py`, the command line and the experiments write their files with these two functions. The
+unfinished file is locked while its process lives. What a killed process left behind has no lock, and the next
+process that writes to the same folder removes it.
 """
 
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open cannot be removed: no lock is needed
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX, SUFFIX = ".manifold_dl-", ".part"  # of unfinished files
 
 
 def write_atomically(path: str | os.PathLike[str], writer: Callable[[IO[bytes]], Any]) -> None:
@@ -57,12 +67,47 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to.")
-    unfinished = path.with_name(f".{secrets.token_hex(8)}.part")
+    _remove_leftovers(path.parent.absolute())
+    unfinished, file = _open_unfinished(path.parent)
     try:
-        with open(unfinished, "xb") as file:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _open_unfinished(folder: Path) -> tuple[Path, IO[bytes]]:
+    """A new file, locked: by that other processes know that it is no leftover."""
+    while True:
+        unfinished = folder / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
+        file = open(unfinished, "xb")  # noqa: SIM115 - the caller closes it
+        if not _lock(file, wait=True) or unfinished.exists():
+            return unfinished, file
+        file.close()  # another process took it for a leftover before it was locked
+
+
+@lru_cache(maxsize=256)
+def _remove_leftovers(folder: Path) -> None:
+    """Remove the unfinished files of processes that were killed; once for every folder of this process."""
+    with suppress(OSError):  # nothing depends on it
+        for leftover in folder.glob(f"{PREFIX}*{SUFFIX}"):
+            if fcntl is None:
+                leftover.unlink(missing_ok=True)
+                continue
+            with open(leftover, "rb") as file:
+                if _lock(file, wait=False):
+                    leftover.unlink(missing_ok=True)
+
+
+def _lock(file: IO[bytes], wait: bool) -> bool:
+    """Whether the file could be locked: not if another process has, and not on every network drive."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -6,6 +6,7 @@ go through NumPy and SciPy without an error.
 """
 
 import inspect
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,10 +50,13 @@ def as_matrix(array: Any, name: str, finite: bool = True) -> np.ndarray:
 def require_finite(array: np.ndarray, name: str, total: float) -> None:
     """Refuse NaN and infinity. `total` is any sum over the array that they would spoil."""
     if not np.isfinite(total) and not np.isfinite(array).all():
-        row, column = np.argwhere(~np.isfinite(array))[0]
-        raise ValueError(
-            f"{name} holds {array[row, column]} at row {row}, column {column}; clean the data first."
+        wrong = np.argwhere(~np.isfinite(array))
+        row, column = wrong[0][:2]
+        several = (
+            f", the first of {len(wrong)} entries that are" if len(wrong) > 1 else ", the only entry that is"
         )
+        first = f"{name} holds {array[tuple(wrong[0])]} at row {row}, column {column}"
+        raise ValueError(f"{first}{several} NaN or infinite; clean the data first.")
 
 
 def as_weights(weights: Any, m: int, n: int, dtype: DTypeLike) -> np.ndarray | None:
@@ -180,6 +184,34 @@ def as_atoms(atoms: Any, n_atoms: int) -> np.ndarray:
     return atoms.astype(np.intp)
 
 
+def as_rng(rng: Any, name: str = "rng") -> np.random.Generator:
+    """A random generator from a generator, a seed or None."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name}={rng!r}: give a whole number of at least 0, a numpy.random.Generator or None."
+        ) from None
+
+
+def require_memory(n_atoms: int, m: int, itemsize: int = 8) -> None:
+    """Refuse so many atoms of length m that the dictionary and a copy do not fit into this machine."""
+    needed, available = 2 * n_atoms * m * itemsize, physical_memory()
+    if needed > available:
+        raise ValueError(
+            f"{n_atoms} atoms of length {m} and one copy of them take {needed / 2**30:.0f} GiB, and this "
+            f"machine has {available / 2**30:.0f} GiB of memory. Give fewer atoms."
+        )
+
+
+def physical_memory() -> float:
+    """The bytes of memory of this machine; infinite where it is not known."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):  # Windows has no sysconf
+        return float("inf")
+
+
 def require_count(name: str, value: Any, minimum: int = 1) -> None:
     """Refuse what is not a whole number of at least `minimum`.
 
@@ -242,9 +274,11 @@ _warned: ContextVar[set | None] = ContextVar("warnings given inside a with block
 
 
 @contextmanager
-def each_warning_once() -> Iterator[None]:
-    """Inside the block each kind of warning about the input is given once: a loop would repeat it."""
-    token = _warned.set(set())
+def each_warning_once(*unwanted: str) -> Iterator[None]:
+    """Inside the block each kind of warning is given once, as a loop would repeat it; unwanted ones never."""
+    given = _warned.get()
+    given = set() if given is None else given  # that of an enclosing block
+    token = _warned.set(given | set(unwanted) if unwanted else given)
     try:
         yield
     finally:

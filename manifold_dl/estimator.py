@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from manifold_dl._estimator_checks import FLOATS, require_numbers, signals_of, unchanged_on_error
 from manifold_dl._estimator_fitting import DictionaryFitting
 from manifold_dl.learning.protocols import Callback
+from manifold_dl.learning.result import Reason
 from manifold_dl.learning.signal_sums import explained_fraction
 
 
@@ -269,6 +270,13 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
                 "explained is known after fit only, and partial_fit keeps no samples: use score(X)."
             )
         return self._explained
+
+    @property
+    def reason_(self) -> Reason:
+        """Why `fit` ended."""
+        if "_reason" not in vars(self):
+            raise AttributeError("reason_ is known after fit only.")
+        return Reason[self._reason]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

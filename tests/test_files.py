@@ -1,7 +1,11 @@
 """Files that are complete or absent."""
 
+import subprocess
+import sys
+
 import pytest
 
+from manifold_dl import _files
 from manifold_dl._files import atomic_file, write_atomically
 
 
@@ -32,3 +36,57 @@ def test_error_leaves_the_old_file_and_no_other(tmp_path, error):
 def test_missing_folder_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere to write file\.bin to"):
         write_atomically(tmp_path / "nowhere" / "file.bin", lambda file: None)
+
+
+# --- Processes that were killed while writing ---------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys
+from manifold_dl._files import atomic_file
+for _ in range(2):
+    with atomic_file(sys.argv[1]) as file:
+        file.write(b"new" * 1000)
+        file.flush()
+        if os.path.exists(sys.argv[1]):
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(not hasattr(_files.fcntl, "flock"), reason="there is no SIGKILL on Windows")
+def test_leftovers_of_killed_processes_are_removed_and_those_of_living_ones_stay(tmp_path):
+    path = tmp_path / "file.bin"
+    process = subprocess.run([sys.executable, "-c", KILLED, str(path)])
+    assert process.returncode == -9
+    assert path.read_bytes() == b"new" * 1000  # of the first write, which was complete
+    hidden = [entry for entry in tmp_path.iterdir() if entry != path]
+    assert len(hidden) == 1
+    with atomic_file(tmp_path / "other.bin") as file:
+        file.write(b"x")
+        assert not hidden[0].exists()
+        (own,) = (entry for entry in tmp_path.iterdir() if entry != path)
+        _files._remove_leftovers.cache_clear()
+        write_atomically(tmp_path / "third.bin", lambda file: None)
+        assert own.exists()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file.bin", "other.bin", "third.bin"]
+
+
+def test_hidden_files_of_others_are_left_alone(tmp_path):
+    foreign = tmp_path / ".download.part"
+    foreign.touch()
+    write_atomically(tmp_path / "file.bin", lambda file: None)
+    assert foreign.exists()
+
+
+def test_a_file_that_was_taken_for_a_leftover_is_made_again(tmp_path, monkeypatch):
+    opened, lock = [], _files._lock
+
+    def remove_the_first(file, wait):
+        opened.append(file.name)
+        if len(opened) == 1:  # another process was faster
+            _files.os.unlink(file.name)
+        return lock(file, wait)
+
+    monkeypatch.setattr(_files, "_lock", remove_the_first)
+    write_atomically(tmp_path / "file.bin", lambda file: file.write(b"new"))
+    assert (tmp_path / "file.bin").read_bytes() == b"new"
+    assert len(opened) == (2 if _files.fcntl else 1)

@@ -46,7 +46,7 @@ def test_public_calls_have_the_types_that_are_documented(cache):
         ("mdl.SimCO()(Y, D)", 'Missing positional argument "codes"'),
         ("mdl.SimCoo()", "has no attribute"),
         ("mdl.update_problem(Y, D, mu='small')", 'incompatible type "str"'),
-        ("mdl.load('file.npz').atoms", 'has no attribute "atoms"'),
+        ("mdl.learn_dictionary(Y, 3, coder='omp').atoms", 'has no attribute "atoms"'),
     ],
 )
 def test_wrong_call_is_reported(line, words, cache, tmp_path):

@@ -24,9 +24,11 @@ def cache_folder() -> str:
     Returns
     -------
     str
-        A path, or a sentence if Numba is not installed.
+        A path, or a sentence if Numba is not installed or nothing can be stored.
     """
     folders = {kernel.stats.cache_path for kernel in kernels()}
+    if None in folders:
+        return "none that can be used: every process compiles for itself; set NUMBA_CACHE_DIR"
     return os.path.commonpath(folders) if folders else "plain NumPy: Numba is not installed"
 
 

@@ -24,7 +24,14 @@ Patches = Annotated[int, typer.Option(min=1, help="Patches to learn from.")]
 Stride = Annotated[
     int, typer.Option(min=1, help="Distance of the patches when rebuilding: 1 is best, 2 four times as fast.")
 ]
-MaxPixels = Annotated[int, typer.Option(min=1, help="Refuse larger pictures without reading them.")]
+MaxPixels = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Refuse larger pictures before they are unpacked. A grey pixel takes about 30 bytes of memory, "
+        "one in colour 75.",
+    ),
+]
 
 
 def denoise(
@@ -44,7 +51,7 @@ def denoise(
     regularizer: choices.RegularizerOption = None,
     seed: Seed = 0,
     threads: Threads = None,
-    max_pixels: MaxPixels = 100_000_000,
+    max_pixels: MaxPixels = 50_000_000,
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,

@@ -110,7 +110,13 @@ def encode_block(
     else:
         codes = _encode_by_size(block, dictionary, coding, exponents)
     if norms is not None:
-        codes = codes._replace(values=codes.values / norms[codes.indices])
+        with np.errstate(over="ignore"):
+            codes = codes._replace(values=codes.values / norms[codes.indices])
+        if not np.isfinite(codes.values).all():
+            raise ValueError(
+                f"the dictionary has atoms of norm {norms.min():.1e}: the codes for such short atoms exceed "
+                f"the largest number of type {codes.values.dtype}. Multiply the atoms by a large number."
+            )
     return None, codes
 
 

@@ -28,7 +28,7 @@ class Threads:
     Parameters
     ----------
     n : int, optional
-        The number of threads; all processors by default.
+        The number of threads; all processors by default. No more work than there are processors (or eight).
 
     Examples
     --------
@@ -243,8 +243,8 @@ def ordered_map_reduce(
             raise
 
     # Each with a copy of the caller's context: np.errstate holds in all threads.
-    n_helpers = min(threads, len(items)) - 1
-    helpers = [_pool(threads).submit(copy_context().run, work) for _ in range(n_helpers)]
+    n_helpers = min(threads, len(items), most_threads()) - 1
+    helpers = [_pool().submit(copy_context().run, work) for _ in range(n_helpers)]
     try:
         work()
     finally:  # a helper that has not begun by now would find nothing left to do
@@ -267,10 +267,26 @@ def ordered_map(function: Callable[[Any], Any], items: Sequence[Any], threads: i
     return results
 
 
-@lru_cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=threads, thread_name_prefix="manifold_dl")
+def most_threads() -> int:
+    """The most threads that compute at a time: more than there are processors make nothing faster.
+
+    Eight on small machines, where a program may be tried that will run on a larger one.
+    """
+    return max(available_threads(), 8)
 
 
-if hasattr(os, "register_at_fork"):  # threads do not survive a fork: the child makes its own
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+@lru_cache(maxsize=1)
+def _pool() -> ThreadPoolExecutor:
+    """The one pool of this process, for all numbers of threads and all callers."""
+    return ThreadPoolExecutor(max_workers=most_threads(), thread_name_prefix="manifold_dl")
+
+
+def _begin_child() -> None:
+    """Threads do not survive a fork, and a lock that one of them held stays locked: the child has its own."""
+    global _lock
+    _lock = Lock()
+    _pool.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from manifold_dl._validation import each_warning_once
 from manifold_dl.experiments.study import Parameters, Part, Study
 
 Finding = dict[str, Any]  # "rows", "seconds" and, for some studies, "pictures": as JSON stores them
@@ -87,7 +88,8 @@ def _ctrl_c_delayed() -> Iterator[None]:
 
 def _measure(measure: Any, with_pictures: bool, parameters: Parameters, seed: int, part: Part) -> Finding:
     begin = time.perf_counter()
-    with threadpool_limits(1):  # BLAS would use every processor in every process, and round differently
+    # BLAS would use every processor in every process, and round differently. Small studies have few signals.
+    with threadpool_limits(1), each_warning_once("few signals", "unused atoms", "dependent atoms"):
         found = measure(parameters, seed, **part)
     rows, pictures = found if with_pictures else (found, {})
     finding = {"rows": [_plain(row) for row in rows], "seconds": round(time.perf_counter() - begin, 3)}

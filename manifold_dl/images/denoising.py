@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl._validation import as_rng, each_warning_once, require_count, require_memory
 from manifold_dl.coders import ForwardSelection, SparseCoder
 from manifold_dl.coders.protocol import properties_of
 from manifold_dl.components import by_name
@@ -130,23 +131,26 @@ def denoise(
     picture, exponent = _in_safe_units(Picture.of(image, patch_size, stride), coder, update)
     sigma = _as_sigma(sigma, picture, exponent)
     gain = _as_gain(gain, picture)
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
+    require_count("n_atoms", n_atoms)
+    require_memory(n_atoms, picture.length)
     start = cosines(picture, n_atoms) if isinstance(init, str) and init == "dct" else init
     coder = _as_coder(coder, picture, n_atoms, tol=(gain * sigma) ** 2 * picture.length)
     begin = time.perf_counter()
     patches = picture.random_patches(n_patches, rng)
-    result = learn_dictionary(
-        patches,
-        n_atoms,
-        coder=coder,
-        update=tethered(start, picture.length * sigma**2, patches.shape[1]) if update is None else update,
-        max_iter=max_iter,
-        init=start,
-        replace=replace,
-        rng=rng,
-        callbacks=callbacks,
-        threads=threads,
-    )
+    with each_warning_once("few signals", "unused atoms"):  # atoms of the start that stay are of use, too
+        result = learn_dictionary(
+            patches,
+            n_atoms,
+            coder=coder,
+            update=tethered(start, picture.length * sigma**2, patches.shape[1]) if update is None else update,
+            max_iter=max_iter,
+            init=start,
+            replace=replace,
+            rng=rng,
+            callbacks=callbacks,
+            threads=threads,
+        )
     if result.reason is Reason.INTERRUPTED:  # half a dictionary is of use, half a picture is not
         raise KeyboardInterrupt
     learned = time.perf_counter()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import require_unmasked
+from manifold_dl._validation import require_finite, require_unmasked
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,7 @@ class Picture:
             raise ValueError(
                 f"a picture of {image.shape[:2]} pixels is smaller than a patch of {patch_size}."
             )
-        if not np.isfinite(image).all():
-            raise ValueError("the picture holds NaN or infinity: fill those pixels first.")
+        require_finite(image, "the picture", image.sum(dtype=float) if image.dtype.kind == "f" else 0.0)
         working = np.float32 if image.dtype == np.float32 else np.float64
         pixels = np.atleast_3d(image).astype(working)
         return cls(pixels, patch_size, stride, image.dtype, image.shape)
@@ -108,8 +107,8 @@ class Picture:
         array like the picture that was given
         """
         if self.dtype.kind == "u":
-            top = np.iinfo(self.dtype).max
-            pixels = np.clip(np.rint(pixels), 0, top)
+            pixels = np.rint(pixels)
+            np.clip(pixels, 0, np.iinfo(self.dtype).max, out=pixels)
         return pixels.astype(self.dtype).reshape(self.shape)
 
     @property

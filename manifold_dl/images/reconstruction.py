@@ -64,7 +64,9 @@ def reconstruct(
     own = 30 / 255 * picture.span / sigma if sigma > 0 else np.inf
     if not np.isfinite(own):
         return pixels.copy()
-    return (own * pixels + total) / (own + weight)[:, :, None]
+    total += own * pixels  # in place: a large picture is not copied more often than it has to be
+    total /= (own + weight)[:, :, None]
+    return total
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
+from manifold_dl.kernels import cache
+
 __all__ = [
     "NUMBA_INSTALLED",
     "compiled",
@@ -24,6 +26,7 @@ __all__ = [
 ]
 
 NUMBA_INSTALLED = find_spec("numba") is not None
+_is_safe = lru_cache(cache.is_safe)  # one answer for all kernels of a folder
 
 # What is compiled together, and how many seconds that takes with an empty cache (`benchmarks/cold_start.py`).
 GROUPS = {
@@ -43,11 +46,16 @@ def _jit(**options: Any) -> Callable[[Callable], Any]:
     def decorate(function: Callable) -> Any:
         try:
             dispatcher = njit(cache=True, **options)(function)
-        except RuntimeError:  # there is no folder for the cache that may be written: compile in every process
+        except RuntimeError:  # compile in every process
+            cache.warn_once("there is no folder where compiled kernels can be stored")
             return njit(**options)(function)
-        if dispatcher is not function:  # NUMBA_DISABLE_JIT leaves it Python, to be stepped through
-            _drop_outdated(Path(dispatcher.stats.cache_path))
-        return dispatcher
+        if dispatcher is function:  # NUMBA_DISABLE_JIT leaves it Python, to be stepped through
+            return function
+        folder = Path(dispatcher.stats.cache_path)
+        if not _is_safe(folder):
+            return njit(**options)(function)
+        _drop_outdated(folder)
+        return cache.storing(dispatcher)
 
     return decorate
 

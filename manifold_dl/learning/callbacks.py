@@ -6,11 +6,12 @@ besides are listed in `protocols.CallbackMethods`. `History` is a callback, too.
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manifold_dl._validation import require_count
+from manifold_dl._validation import require_count, warn_once
 from manifold_dl.learning.checkpoint import save_checkpoint
 from manifold_dl.learning.history import History, Step
 
@@ -146,21 +147,36 @@ class Checkpoint:
     """Write the run to a file every so many iterations, for ``learn_dictionary(..., resume=path)``.
 
     The file is written under another name and then renamed, so an interrupted write loses nothing.
-    A resumed run gives the same bits as one that was never stopped.
+    A resumed run gives the same bits as one that was never stopped. If the disk is full, or the folder has
+    vanished, a warning says so: the learning goes on, and the file of the last checkpoint stays as it is.
 
     Parameters
     ----------
     path : path
-        The file; it is replaced by every checkpoint.
+        The file; it is replaced by every checkpoint. Its folder must exist when the learning begins.
     every : int
         The number of iterations from one checkpoint to the next.
     """
 
     path: str | os.PathLike[str]
     every: int = 1
+    _folder_existed: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_count("every", self.every)
+
+    def begin(self, total: int) -> None:
+        """Refuse a folder that does not exist, before anything is computed.
+
+        Parameters
+        ----------
+        total : int
+            The number of iterations to come; not used.
+        """
+        folder = Path(self.path).parent
+        if not self._folder_existed and not folder.is_dir():
+            raise FileNotFoundError(f"there is no folder {folder} to write {Path(self.path).name} to.")
+        self._folder_existed = True  # if it vanishes between two restarts, the second is learned nevertheless
 
     def __call__(self, step: Step) -> None:
         """Write the file if it is time.
@@ -170,4 +186,9 @@ class Checkpoint:
         step : Step
         """
         if (step.iteration + 1) % self.every == 0 and step.snapshot is not None:
-            save_checkpoint(step.snapshot(), self.path)
+            try:
+                save_checkpoint(step.snapshot(), self.path)
+            except OSError as error:
+                text = f"the checkpoint {self.path} of iteration {step.iteration} could not be written"
+                after = "Learning goes on; a file of an earlier iteration is as it was."
+                warn_once(f"{text}: {str(error).rstrip('.')}. {after}", f"checkpoint {self.path}")

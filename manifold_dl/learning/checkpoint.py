@@ -5,24 +5,34 @@ same bits as a run that was never interrupted.
 """
 
 import os
+import re
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from manifold_dl._validation import as_dictionary
+from manifold_dl.components.settings import shown
 from manifold_dl.learning.archive import (
     arrays_to_codes,
     arrays_to_columns,
     codes_to_arrays,
     columns_to_arrays,
     damage_named,
+    generator_to_json,
+    json_to_generator,
     read,
     write,
 )
+from manifold_dl.learning.result import Result
+from manifold_dl.learning.storage import contents, from_contents
 
-GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+# The arguments that a run has to be resumed with. Another max_iter or tol lets it go on for longer, and the
+# number of threads changes nothing.
+SAME = ("seed", "coder", "update", "replace", "restarts", "init")
+OF_NO_EFFECT = ("threads", "engine")
 
 
 @dataclass
@@ -52,6 +62,12 @@ class RunState:
         What the update remembers (`UpdateRun.memory`).
     fingerprint : int
         A checksum of the signals.
+    settings : dict
+        The arguments of `learn_dictionary`, as JSON.
+    run : int
+        Which of the restarts it is, counted from 0.
+    earlier : Result or None
+        The best of the runs before it.
     """
 
     iteration: int
@@ -66,6 +82,9 @@ class RunState:
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     memory: dict[str, float | None] = field(default_factory=dict)
     fingerprint: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)
+    run: int = 0
+    earlier: Result | None = None
 
     @classmethod
     def initial(cls, dictionary: np.ndarray, rng: np.random.Generator) -> "RunState":
@@ -99,23 +118,33 @@ def save_checkpoint(state: RunState, path: str | os.PathLike[str]) -> None:
         "fingerprint": state.fingerprint,
         "best_loss": state.best_loss,
         "is_last_best": is_last_best,
-        "rng": _plain(state.rng.bit_generator.state),
+        "rng": generator_to_json(state.rng),
+        "settings": state.settings,
+        "run": state.run,
+        "earlier": None,
     }
-    if meta["rng"]["bit_generator"] not in GENERATORS:
-        raise ValueError(f"a checkpoint stores {', '.join(GENERATORS)}, not {meta['rng']['bit_generator']}.")
+    if state.earlier is not None:
+        meta["earlier"], result = contents(state.earlier)
+        arrays |= {f"earlier/{name}": array for name, array in result.items()}
     write(path, "checkpoint", meta, arrays)
 
 
 def load_checkpoint(
-    path: str | os.PathLike[str], signals: np.ndarray, n_atoms: int, weights: np.ndarray | None = None
+    path: str | os.PathLike[str],
+    signals: np.ndarray,
+    n_atoms: int,
+    settings: dict[str, Any],
+    weights: np.ndarray | None = None,
 ) -> RunState:
-    """Read a `RunState` and make sure that it belongs to these signals.
+    """Read a `RunState` and make sure that it belongs to these signals and arguments.
 
     Parameters
     ----------
     path : path
     signals : m×n array
     n_atoms : int
+    settings : dict
+        The arguments of `learn_dictionary` now, as JSON. A seed of None takes that of the file.
     weights : array, optional
         Of the signals, or of their entries.
 
@@ -126,37 +155,82 @@ def load_checkpoint(
     Raises
     ------
     ValueError
-        If the file is damaged, or was written for other signals or another number of atoms.
+        If the file is damaged, or was written by a run with other signals, components or seed.
     """
     meta, arrays = read(path, "checkpoint")
     with damage_named(path):
-        D, best = as_dictionary(arrays["dictionary"]), as_dictionary(arrays["best"])
-        if best.shape != D.shape:
-            raise ValueError(f"its dictionaries have shapes {D.shape} and {best.shape}")
-        codes = best_codes = arrays_to_codes(arrays, D.shape[1])
-        if not meta["is_last_best"]:
-            best_codes = arrays_to_codes(arrays, D.shape[1], "best codes")
-        state = RunState(
-            iteration=int(meta["iteration"]),
-            dictionary=D,
-            codes=codes,
-            stagnation=int(meta["stagnation"]),
-            seconds=float(meta["seconds"]),
-            rng=_generator(meta["rng"]),
-            best_loss=float(meta["best_loss"]),
-            best_dictionary=best,
-            best_codes=best_codes,
-            columns=arrays_to_columns(arrays),
-            memory={str(k): None if v is None else float(v) for k, v in meta["memory"].items()},
-            fingerprint=meta["fingerprint"],
-        )
-        if state.iteration < 0:
-            raise ValueError(f"it stands at iteration {state.iteration}")
-    if D.shape != (len(signals), n_atoms) or state.fingerprint != fingerprint(signals, weights):
+        state = _state(meta, arrays)
+    shape = (len(signals), n_atoms)
+    if state.dictionary.shape != shape or state.fingerprint != fingerprint(signals, weights):
         raise ValueError(
             f"{path} belongs to another run: signals, weights or n_atoms are not those it was written for."
         )
+    different = [
+        f"{name} was {shown(before)}, now {shown(now)}"
+        for name, before, now in _differences(state.settings, settings)
+    ]
+    if different:
+        raise ValueError(
+            f"{path} belongs to another run: {'; '.join(different)}. Resume it with what it began with."
+        )
     return state
+
+
+def _state(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> RunState:
+    """The contents of a file; errors are those of a damaged one."""
+    D, best = as_dictionary(arrays["dictionary"]), as_dictionary(arrays["best"])
+    if best.shape != D.shape:
+        raise ValueError(f"its dictionaries have shapes {D.shape} and {best.shape}")
+    codes = best_codes = arrays_to_codes(arrays, D.shape[1])
+    if not meta["is_last_best"]:
+        best_codes = arrays_to_codes(arrays, D.shape[1], "best codes")
+    earlier = None
+    if meta["earlier"] is not None:
+        earlier = from_contents(
+            meta["earlier"],
+            {name[8:]: array for name, array in arrays.items() if name.startswith("earlier/")},
+        )
+    state = RunState(
+        iteration=int(meta["iteration"]),
+        dictionary=D,
+        codes=codes,
+        stagnation=int(meta["stagnation"]),
+        seconds=float(meta["seconds"]),
+        rng=json_to_generator(meta["rng"]),
+        best_loss=float(meta["best_loss"]),
+        best_dictionary=best,
+        best_codes=best_codes,
+        columns=arrays_to_columns(arrays),
+        memory={str(k): None if v is None else float(v) for k, v in meta["memory"].items()},
+        fingerprint=meta["fingerprint"],
+        settings=dict(meta["settings"]),
+        run=int(meta["run"]),
+        earlier=earlier,
+    )
+    if state.iteration < 0 or state.run < 0:
+        raise ValueError(f"it stands at iteration {state.iteration} of run {state.run}")
+    return state
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """The arguments that are not what they were."""
+    for name in SAME:
+        if name == "init" and now["restarts"] == 1:
+            continue  # the start is in the file
+        if name == "seed" and now[name] is None:
+            continue  # so is the state of the generator
+        if _comparable(before.get(name)) != _comparable(now[name]):
+            yield name, before.get(name), now[name]
+
+
+def _comparable(description: Any) -> Any:
+    """A description without what differs from one process to another, or has no effect on the result."""
+    if isinstance(description, dict):
+        kept = {key: item for key, item in description.items() if key not in OF_NO_EFFECT}
+        return {key: _comparable(item) for key, item in kept.items()}
+    if isinstance(description, list):
+        return [_comparable(item) for item in description]
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", description) if isinstance(description, str) else description
 
 
 def fingerprint(signals: np.ndarray, weights: np.ndarray | None = None) -> int:
@@ -165,24 +239,3 @@ def fingerprint(signals: np.ndarray, weights: np.ndarray | None = None) -> int:
     kind = zlib.crc32(shape + str(signals.dtype).encode())
     checksum = zlib.crc32(np.ascontiguousarray(signals.T).data, kind)
     return checksum if weights is None else zlib.crc32(np.ascontiguousarray(weights.T).data, checksum)
-
-
-def _generator(state: dict[str, Any]) -> np.random.Generator:
-    """A random generator in a given state; one that would let NumPy read outside of it is refused."""
-    name = state["bit_generator"]
-    if name not in GENERATORS:
-        raise ValueError(f"it names no random generator of NumPy, but {name!r}")
-    if not (0 <= state.get("buffer_pos", 0) <= 4 and 0 <= state["state"].get("pos", 0) <= 624):
-        raise ValueError("its random generator stands outside of its own state")
-    generator = np.random.Generator(getattr(np.random, name)())
-    generator.bit_generator.state = state
-    return generator
-
-
-def _plain(value: Any) -> Any:
-    """A bit generator's state as JSON."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return int(value) if isinstance(value, np.integer) else value

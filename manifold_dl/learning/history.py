@@ -14,7 +14,10 @@ from manifold_dl import metrics
 from manifold_dl.problem.counts import Counts
 
 # Numbers of evaluations, and what became of the sets of atoms: the fields of `Counts`.
-COUNTS = ("value", "gradient", "hessian", "probe", "factorisation", "sets", "improved", "refused")
+COUNTS = (
+    *("value", "gradient", "hessian", "probe", "factorisation"),
+    *("sets", "improved", "refused", "rank_deficient"),
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ class History:
     """The course of a run, column by column. It begins afresh with every run.
 
     The columns are attributes: `iteration`, `loss`, `objective`, `seconds`, `replaced` (a number of atoms),
-    `relative_loss`, and the counts of evaluations.
+    `relative_loss`, and the counts of evaluations; `rank_deficient` is the number of signals whose atoms were
+    linearly dependent, or nearly so.
 
     Parameters
     ----------

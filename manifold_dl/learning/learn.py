@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_observed, require_count
+from manifold_dl._validation import as_observed, as_rng, each_warning_once, require_count, require_memory
 from manifold_dl.coders import SparseCoder
 from manifold_dl.coders.protocol import properties_of
 from manifold_dl.components import by_name
 from manifold_dl.components.errors import naming
 from manifold_dl.components.settings import run_settings
 from manifold_dl.engines.units import unit_exponent
-from manifold_dl.learning.loop import LearningRun, Settings
+from manifold_dl.learning.advice import warn_of_result
+from manifold_dl.learning.checkpoint import RunState, load_checkpoint
+from manifold_dl.learning.loop import LearningRun, Restart, Settings
 from manifold_dl.learning.protocols import Callback, ReplacementPolicy
 from manifold_dl.learning.replacement import ReplaceAtoms
 from manifold_dl.learning.result import Reason, Result
@@ -78,7 +80,8 @@ def learn_dictionary(
     restarts : int
         Learn so many times from different starts and keep the result with the smallest error.
     resume : path, optional
-        A file written by `Checkpoint`: go on from there, with the same arguments as before.
+        A file written by `Checkpoint`: go on from there, also if `restarts` were to follow. The components
+        have to be the same as before, and so has `rng` if it is given. A larger `max_iter` goes on longer.
     weights : array of length n, or m×n array, optional
         Numbers ≥ 0. One per signal counts that signal so many times. One per entry multiplies the squared
         error of that entry; 0 marks a missing entry, whose value (NaN, too) never matters. Coder, update and
@@ -109,14 +112,13 @@ def learn_dictionary(
     """
     Y, W = _as_columns(signals, weights)
     _require_numbers(n_atoms, max_iter, tol)
+    require_memory(n_atoms, len(Y), Y.itemsize)
     callbacks = _as_list(callbacks)
     update = SimCO() if update is None else by_name.component("updates", update, "update")
     coder = coder_of(update) if coder is None else by_name.component("coders", coder, "coder")
     _require_components(coder, update, replace, callbacks)
     require_count("restarts", restarts)
-    if restarts > 1 and resume is not None:
-        raise ValueError(f"restarts={restarts}: a checkpoint holds one run; resume it with restarts=1.")
-    generator = np.random.default_rng(rng)
+    generator = as_rng(rng)
     with naming(init, "initial dictionary"):
         recorded_init = init if isinstance(init, str) else np.asarray(init)
     record = run_settings(
@@ -133,6 +135,11 @@ def learn_dictionary(
     )
     if W is not None:
         record["weights"] = "one per signal" if W.ndim == 1 else "one per entry"
+    state = None
+    if resume is not None:
+        now = record if rng is not None else {**record, "seed": None}
+        state = load_checkpoint(resume, Y, n_atoms, now, W)
+        record["seed"] = state.settings.get("seed")
     settings = Settings(
         coder=coder,
         update=update,
@@ -144,8 +151,11 @@ def learn_dictionary(
         replace=replace,
         record=record,
     )
-    make_run = partial(LearningRun, Y, n_atoms, settings, generator, resume, W)
-    return _best_of(make_run, restarts, partial(_error_of, Y, W))
+    with each_warning_once():
+        make_run = partial(LearningRun, Y, n_atoms, settings, weights=W)
+        result = _best_of(make_run, generator, restarts, state)
+        warn_of_result(result)
+        return result
 
 
 def _as_columns(signals: Any, weights: Any) -> tuple[np.ndarray, np.ndarray | None]:
@@ -157,13 +167,19 @@ def _as_columns(signals: Any, weights: Any) -> tuple[np.ndarray, np.ndarray | No
 
 
 def _best_of(
-    make_run: Callable[[], LearningRun], restarts: int, error_of: Callable[[Result], float]
+    make_run: Callable[..., LearningRun],
+    rng: np.random.Generator,
+    restarts: int,
+    state: RunState | None,
 ) -> Result:
-    """The result with the smallest error of so many runs."""
-    best = None
-    for number in range(restarts):
+    """The result with the smallest error of so many runs; those before a checkpoint are in its `state`."""
+    first, best = (0, None) if state is None else (state.run, state.earlier)
+    for number in range(first, restarts):
+        error_of = None
         try:
-            result = make_run().learn()
+            run = make_run(rng, Restart(number, best, state))
+            rng, state, error_of = run.rng, None, partial(_error_of, run.signals, run.weights)
+            result = run.learn()
         except Exception as error:
             if best is not None:
                 found = getattr(error, "partial", None)

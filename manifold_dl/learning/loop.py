@@ -6,7 +6,6 @@ replacement policy and the callbacks are objects that the caller chose; where on
 has the result until then as its attribute `partial`.
 """
 
-import os
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +20,7 @@ from manifold_dl.components.errors import ComponentError, naming
 from manifold_dl.engines.threads import using_threads
 from manifold_dl.engines.units import times_square
 from manifold_dl.learning.adapters import CallbackGroup, UpdateAdapter
-from manifold_dl.learning.checkpoint import RunState, fingerprint, load_checkpoint
+from manifold_dl.learning.checkpoint import RunState, fingerprint
 from manifold_dl.learning.history import Step
 from manifold_dl.learning.initialization import initial_dictionary, start_on_manifold
 from manifold_dl.learning.outcomes import run_replacement
@@ -59,6 +58,14 @@ class Best(NamedTuple):
     codes: scipy.sparse.csc_array | None
 
 
+class Restart(NamedTuple):
+    """Which of the runs of `learn_dictionary` this is."""
+
+    number: int = 0
+    earlier: Result | None = None  # the best of the runs before, for a checkpoint
+    state: RunState | None = None  # of a checkpoint to continue from
+
+
 class LearningRun:
     """Sparse coding and dictionary update in turn, from one start.
 
@@ -68,8 +75,7 @@ class LearningRun:
     n_atoms : int
     settings : Settings
     rng : Generator
-    resume : path, optional
-        A checkpoint to continue from.
+    restart : Restart, optional
     weights : array of length n or m×n array, optional
         Of the signals, or of their entries; the signals are zero where these are.
     """
@@ -80,18 +86,19 @@ class LearningRun:
         n_atoms: int,
         settings: Settings,
         rng: np.random.Generator,
-        resume: str | os.PathLike[str] | None = None,
+        restart: Restart = Restart(),  # noqa: B008 - a tuple: one for all calls
         weights: np.ndarray | None = None,
     ) -> None:
         self.signals, self.settings, self.weights = signals, settings, weights
+        self.restart = restart
         self.callbacks = CallbackGroup(settings.callbacks)
         self.history = self.callbacks.history
-        if resume is None:
+        if restart.state is None:
             with naming(settings.init, "initial dictionary"):
                 start = initial_dictionary(signals, n_atoms, settings.init, rng, weights)
             self.state = RunState.initial(start, rng)
         else:
-            self.state = load_checkpoint(resume, signals, n_atoms, weights)
+            self.state = restart.state
         self.rng, self.seconds = self.state.rng, self.state.seconds
         self.dictionary, self.codes = self.state.dictionary, self.state.codes
         self.best = Best(self.state.best_loss, self.state.best_dictionary, self.state.best_codes)
@@ -225,6 +232,8 @@ class LearningRun:
         """Everything that the next iteration reads, for a checkpoint."""
         state.columns, state.memory = self.history.to_dict(), self.update.memory
         state.fingerprint = fingerprint(self.signals, self.weights)
+        state.settings = self.settings.record
+        state.run, state.earlier = self.restart.number, self.restart.earlier
         return state
 
     def _finish(self, reason: Reason) -> Result:

@@ -1,14 +1,17 @@
-"""Saving and loading what was learned: `manifold_dl.save` and `manifold_dl.load`.
+"""Results as files: an `archive`, plain arrays and a little JSON, no pickle.
 
-The file is an `archive`: plain arrays and a little JSON, no pickle.
+`manifold_dl.save` and `manifold_dl.load` call these functions, and store estimators as well.
 """
 
 import math
 import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 
 from manifold_dl._validation import as_dictionary
 from manifold_dl.learning.archive import (
-    MAX_BYTES,
     arrays_to_codes,
     arrays_to_columns,
     codes_to_arrays,
@@ -45,17 +48,10 @@ def save(result: Result, path: str | os.PathLike[str]) -> None:
     >>> bool(np.array_equal(again.dictionary, result.dictionary))
     True
     """
-    arrays = {"dictionary": result.dictionary, **codes_to_arrays(result.codes)}
-    arrays |= columns_to_arrays(result.history.to_dict())
-    meta = {
-        "reason": result.reason.name,
-        "explained": None if math.isnan(result.explained) else result.explained,
-        "settings": result.settings,
-    }
-    write(path, "result", meta, arrays)
+    write(path, "result", *contents(result))
 
 
-def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Result:
+def load(path: str | os.PathLike[str], max_bytes: int | None = None) -> Result:
     """Read what `save` wrote.
 
     Nothing is executed: a file from anywhere can be loaded.
@@ -63,8 +59,8 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Result:
     Parameters
     ----------
     path : path
-    max_bytes : int
-        What the file may unpack to, 16 GiB by default.
+    max_bytes : int, optional
+        What the file may unpack to. By default 16 GiB, and fifty times the size of the file.
 
     Returns
     -------
@@ -77,13 +73,30 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Result:
     """
     meta, arrays = read(path, "result", max_bytes)
     with damage_named(path):
-        D = as_dictionary(arrays["dictionary"])
-        columns = arrays_to_columns(arrays)
-        history = History(condition="kappa" in columns, coherence="coherence" in columns)
-        history.restore(columns)
-        codes, explained = arrays_to_codes(arrays, D.shape[1]), meta.get("explained")
-        explained = math.nan if explained is None else float(explained)
-        settings = meta.get("settings", {})  # neither is in the oldest files
-        if not isinstance(settings, dict):
-            raise ValueError(f"its settings are {settings!r}")
-        return Result(D, codes, history, Reason[meta["reason"]], explained, settings)
+        return from_contents(meta, arrays)
+
+
+def contents(result: Result) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What a file holds of a result: a header of JSON, and arrays by name."""
+    arrays = {"dictionary": result.dictionary, **codes_to_arrays(result.codes)}
+    arrays |= columns_to_arrays(result.history.to_dict())
+    meta = {
+        "reason": result.reason.name,
+        "explained": None if math.isnan(result.explained) else result.explained,
+        "settings": result.settings,
+    }
+    return meta, arrays
+
+
+def from_contents(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Result:
+    """The result that `contents` took apart; errors are those of a damaged file (`damage_named`)."""
+    D = as_dictionary(arrays["dictionary"])
+    columns = arrays_to_columns(arrays)
+    history = History(condition="kappa" in columns, coherence="coherence" in columns)
+    history.restore(columns)
+    codes, explained = arrays_to_codes(arrays, D.shape[1]), meta.get("explained")
+    explained = math.nan if explained is None else float(explained)
+    settings = meta.get("settings", {})  # neither is in the oldest files
+    if not isinstance(settings, dict):
+        raise ValueError(f"its settings are {settings!r}")
+    return Result(D, codes, history, Reason[meta["reason"]], explained, settings)

@@ -11,13 +11,11 @@ from manifold_dl.kernels.reduced import reference
 DOUBLE = np.dtype(float)
 
 
-def as_shape(m: Any, k: Any) -> tuple[int, int]:
+def as_shape(m: Any, k: Any, least: int = 2) -> tuple[int, int]:
     """Return the shape of a dictionary as Python integers; raise if it is none."""
-    if not isinstance(m, Integral) or m < 2:
-        raise ValueError(
-            f"m={m!r}: an atom needs a whole number of entries, at least 2; "
-            "with a single one it can only be +1 or -1 and has nowhere to move."
-        )
+    if not isinstance(m, Integral) or m < least:
+        single = "; with a single one it can only be +1 or -1 and has nowhere to move" if least == 2 else ""
+        raise ValueError(f"m={m!r}: an atom needs a whole number of entries, at least {least}{single}.")
     if not isinstance(k, Integral) or k < 1:
         raise ValueError(f"k={k!r}: a dictionary needs a whole number of atoms, at least 1.")
     return int(m), int(k)

@@ -16,7 +16,7 @@ class Euclidean(pymanopt.manifolds.Euclidean):
     Parameters
     ----------
     m : int
-        Length of an atom, at least 2.
+        Length of an atom.
     k : int
         Number of atoms, at least 1.
 
@@ -37,7 +37,7 @@ class Euclidean(pymanopt.manifolds.Euclidean):
     """
 
     def __init__(self, m: int, k: int) -> None:
-        self.m, self.k = as_shape(m, k)
+        self.m, self.k = as_shape(m, k, least=1)
         super().__init__(self.m, self.k)
 
     def __repr__(self) -> str:

@@ -108,6 +108,8 @@ def _facts(factory: Factory, m: int, k: int) -> tuple[np.ndarray, frozenset[str]
     name = _label(factory)
     manifold = _made(factory, m, k)
     example, other, mixed = (_example(manifold, name, m, k, seed) for seed in (0, 1, 2))
+    if m == 1 and manifold.dim == 0:  # atoms are +1 or −1: there is nothing to find out, and nothing moves
+        return example, frozenset(), bool((np.abs(example) == 1).all()), True
     _require_function(manifold, name, example)
     if manifold.dim < 1:
         raise ValueError(f"manifold={name}: {manifold} has dimension {manifold.dim}, so no atom can move.")

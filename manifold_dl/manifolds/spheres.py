@@ -31,7 +31,7 @@ class Spheres(Oblique):
     Parameters
     ----------
     m : int
-        Length of an atom, at least 2.
+        Length of an atom. With m = 1 it is +1 or −1, and nothing can move.
     k : int
         Number of atoms, at least 1.
 
@@ -64,7 +64,7 @@ class Spheres(Oblique):
     """
 
     def __init__(self, m: int, k: int) -> None:
-        self.m, self.k = as_shape(m, k)
+        self.m, self.k = as_shape(m, k, least=1)
         super().__init__(self.m, self.k)
 
     def __repr__(self) -> str:
@@ -161,6 +161,8 @@ class Spheres(Oblique):
     def _any_direction(self, atoms: np.ndarray) -> np.ndarray:
         """Return unit tangents at `atoms`: the coordinate axis most nearly orthogonal to each, projected."""
         axes = np.zeros_like(atoms)
+        if self.m == 1:  # there is none: +1 and −1 are not connected
+            return axes
         axes[np.abs(atoms).argmin(axis=0), np.arange(atoms.shape[1])] = 1
         return unit_columns(self.projection(atoms, axes))
 
@@ -221,4 +223,4 @@ class Spheres(Oblique):
         if rng is None:
             return super().random_tangent_vector(point)
         vector = self.projection(point, np.random.default_rng(rng).standard_normal(point.shape))
-        return vector / self.norm(point, vector)
+        return vector / (self.norm(point, vector) or 1.0)  # with m = 1 zero is the only tangent vector

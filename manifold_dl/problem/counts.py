@@ -20,7 +20,8 @@ class Counts:
     factorisation : int
         Dictionaries for which the supports were factorised.
     rank_deficient : int
-        Signals, over all those dictionaries, that needed a singular value decomposition.
+        Signals whose atoms were linearly dependent or nearly so, which took a singular value decomposition:
+        at the dictionary where they were most, and added over the sets of atoms.
     sets, improved, refused : int
         Sets I of atoms that were handed to an optimizer; those with a lower objective afterwards; those that
         stayed, because the point was not finite or had a higher objective.

@@ -45,6 +45,7 @@ class Evaluation(NamedTuple):
     prepared: Any = None  # what `InnerProblem.prepare` computed of the atoms: DᵀD, where codes have a ridge
     fit: BlockMap | None = None  # its states hold codes and factors, block by block
     has_factors: bool = False
+    n_rank_deficient: int = 0  # signals with a support of atoms that are dependent, or nearly so
 
 
 class EvaluationCache:

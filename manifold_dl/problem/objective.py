@@ -111,7 +111,8 @@ class Objective:
         if at.has_factors and self.counts.hessian == 0:  # a search needs none, and they are large
             at = self._without_factors(at)
         rows = np.ascontiguousarray(self.as_point(direction).T)
-        if not self.inner.has_closed_form:
+        # Codes of nearly collinear atoms are huge, and their squares would cancel in the closed form of φ.
+        if not self.inner.has_closed_form or at.n_rank_deficient:
             return EvaluatedRestriction(self, at.atoms, rows)
         return GeodesicRestriction(self, at, rows)  # type: ignore[arg-type]  # the inner problem says so
 
@@ -157,11 +158,10 @@ class Objective:
         if sums is None:  # there are no signals
             sums = Sums(0.0, np.zeros_like(atoms), np.zeros(len(atoms)), 0)
         self.counts.factorisation += int(self.inner.follows)
-        self.counts.rank_deficient += sums.n_rank_deficient
+        self.counts.rank_deficient = max(self.counts.rank_deficient, sums.n_rank_deficient)
         codes = self.inner.codes(fit)
-        return Evaluation(
-            key, atoms, sums.value, codes, sums.gradient, sums.energies, prepared, fit, keep_factors
-        )
+        known = (sums.gradient, sums.energies, prepared, fit, keep_factors, sums.n_rank_deficient)
+        return Evaluation(key, atoms, sums.value, codes, *known)
 
     def _without_factors(self, evaluation: Evaluation) -> Evaluation:
         """The evaluation without its factorisations, in the cache too."""

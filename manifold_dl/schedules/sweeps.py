@@ -29,8 +29,8 @@ def sweep(schedule: Any, n_atoms: int, rng: RandomLike = None, usage: Any = None
     Returns
     -------
     list of ndarray
-        The subsets, as arrays of `np.intp`. All of them are checked before the first is returned, so that
-        a mistake in the last one is not found hours later.
+        The subsets, as arrays of `np.intp`, without empty ones, which move no atom. All of them are checked
+        before the first is returned, so that a mistake in the last one is not found hours later.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def _checked_subsets(schedule: Any, n_atoms: int, rng: RandomLike, usage: Any) -
         raise ValueError(
             f"The schedule {schedule!r} has no subset; an update would leave every atom in place."
         )
-    return subsets
+    return [subset for subset in subsets if subset.size]
 
 
 def _subsets(schedule: Any, n_atoms: int, rng: RandomLike, usage: Any) -> Iterable[Any]:
@@ -110,7 +110,7 @@ def _checked_subset(subset: Any, k: int, n_atoms: int) -> np.ndarray:
             raise ValueError(f"{name} is a mask of length {len(indices)}; there are {n_atoms} atoms.")
         indices = np.flatnonzero(indices)
     if indices.size == 0:
-        raise ValueError(f"{name} is empty; it must name at least one atom.")
+        return indices.astype(np.intp)
     if indices.dtype.kind not in "iu":
         raise ValueError(
             f"{name} has dtype {indices.dtype}; atom indices are integers, or a mask of booleans."

@@ -101,7 +101,8 @@ class KSVD:
         subsets = sweep(self.schedule, workspace.dictionary.shape[1], rng, usage=workspace.usage)
         if any(len(I) > 1 for I in subsets):
             return replace(simco, schedule=subsets)(signals, dictionary, codes, weights=weights)
-        order, done, atoms = np.concatenate(subsets), 0, CompiledSweep(workspace)
+        order = np.concatenate([np.zeros(0, np.intp), *subsets])  # no atom moves if all subsets are empty
+        done, atoms = 0, CompiledSweep(workspace)
         while done < len(order):
             done += atoms.update(order[done:], self.mu, power=self.method == "power")
             if done < len(order):  # the compiled sweep stopped before an atom without a clear leading vector

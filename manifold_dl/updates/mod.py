@@ -62,6 +62,7 @@ class MOD:
         """
         workspace = UpdateWorkspace(signals, dictionary, codes, as_engine(), weights)
         workspace.normalize()
+        _require_squares(workspace.values)
         old, support = workspace.dictionary, workspace.support
         used = code_energies(support.indices, workspace.values, support.n_atoms) > 0
         if not used.any():
@@ -96,6 +97,17 @@ def _row_by_row(
         weighted = scipy.sparse.csc_array((X.data * np.repeat(w, sizes), X.indices, X.indptr), shape=X.shape)
         change[p] = _solve_symmetric((weighted @ transposed).toarray(), weighted @ r, ridge)
     return change
+
+
+def _require_squares(values: np.ndarray) -> None:
+    """Refuse codes that are so large or small that the entries of X Xᵀ are no numbers."""
+    largest = float(np.abs(values).max(initial=0.0))
+    exponent = np.finfo(values.dtype).maxexp // 2 - 32
+    if largest and not 2.0**-exponent < largest < 2.0**exponent:
+        raise ValueError(
+            f"with unit atoms the largest code is {largest:.1e}, and its square is no number of type "
+            f"{values.dtype}. MOD reads the values of the codes: give codes that fit signals and dictionary."
+        )
 
 
 def _solve_symmetric(gram: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray:

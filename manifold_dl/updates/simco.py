@@ -261,7 +261,8 @@ class SimCORun:
             if problem is None:
                 return
             start = workspace.start(atoms, problem, self.rule.regularizers)
-            point = self.optimizer.minimize(problem, start.point, rng)
+            can_move = problem.manifold.dim > 0  # with a single feature, unit atoms cannot
+            point = self.optimizer.minimize(problem, start.point, rng) if can_move else start.point
             workspace.accept(problem, point, start)
         except Exception as error:
             raise_nested(error)

@@ -1,5 +1,9 @@
 """Picture files are read and written without loss, or refused."""
 
+import inspect
+import struct
+import zlib
+
 import numpy as np
 import pytest
 from command_line import SMALL
@@ -7,6 +11,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from manifold_dl.cli import app, pictures
+from manifold_dl.cli.denoise import denoise
 
 
 def pixels(shape, dtype):
@@ -82,3 +87,21 @@ def test_palettes_and_jpegs_are_read(folder, tmp_path):
         image.convert("RGB").save(tmp_path / "photo.jpg")
     assert pictures.read_picture(tmp_path / "palette.png", 20_000).pixels.shape == (96, 112, 3)
     assert pictures.read_picture(tmp_path / "photo.jpg", 20_000).pixels.shape == (96, 112, 3)
+
+
+def test_a_picture_bomb_is_refused_before_anything_is_unpacked(tmp_path, monkeypatch):
+    # 10,000 × 10,000 grey pixels in 100 kB.
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    header = struct.pack(">IIBBBBB", 10_000, 10_000, 8, 0, 0, 0, 0)
+    packer = zlib.compressobj(9)
+    rows = b"".join([packer.compress(bytes(10_001)) for _ in range(10_000)] + [packer.flush()])
+    path = tmp_path / "bomb.png"
+    chunks = chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunks)
+    assert path.stat().st_size < 110_000
+    monkeypatch.setattr(pictures, "_decode", lambda image, path: pytest.fail("it was unpacked"))
+    limit = inspect.signature(denoise).parameters["max_pixels"].default
+    with pytest.raises(ValueError, match="10000×10000 pixels, more than the limit of 50000000; raise"):
+        pictures.read_picture(path, limit)

@@ -15,6 +15,7 @@ from manifold_dl.engines.threads import (
     as_engine,
     as_threads,
     available_threads,
+    most_threads,
     ordered_map,
     ordered_map_reduce,
 )
@@ -166,6 +167,13 @@ def test_one_block_runs_inline():
     problem.cost(problem.manifold.random_point(rng))
     after = _pool.cache_info()
     assert (after.hits, after.misses) == (before.hits, before.misses)  # no pool was made or used
+
+
+def test_all_numbers_of_threads_share_one_bounded_pool():
+    for threads in range(1, 60):
+        assert ordered_map(abs, range(100), threads) == list(range(100))
+    alive = [thread for thread in threading.enumerate() if thread.name.startswith("manifold_dl")]
+    assert len(alive) <= most_threads() == max(8, available_threads())
 
 
 def total_of_squares(queue):

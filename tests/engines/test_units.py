@@ -344,6 +344,7 @@ def test_codes_beyond_the_largest_number_are_refused():
         FixedSupport([[0, 1]]).encode(Y, D)
 
 
+@pytest.mark.filterwarnings("ignore:.* atoms are used by none:UserWarning")
 def test_signals_of_zeros_are_learned_from_as_before():
     result = learn(np.zeros((M, N)))
     assert (result.history.loss == 0).all() and (result.history.relative_loss == 0).all()

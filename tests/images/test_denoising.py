@@ -1,5 +1,7 @@
 """Denoising: the arithmetic of patches exactly, the gain in decibel where there is something to gain."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -121,3 +123,18 @@ BAD = [
 def test_bad_input_is_refused_with_a_sentence(image, options, words):
     with pytest.raises((ValueError, TypeError), match=words):
         denoise(image, **options)
+
+
+def test_memory_per_pixel_is_what_the_command_line_states():
+    def peak(side):
+        picture = np.full((side, side), 100, dtype=np.uint8)
+        tracemalloc.start()
+        try:
+            denoise(picture, 5.0, n_atoms=64, max_iter=1, n_patches=500, stride=8)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(200)  # imports
+    # The picture (1 byte), its pixels, their sum and its weight (8 each), and strips of patches.
+    assert peak(2500) - peak(1500) < 30 * (2500**2 - 1500**2)

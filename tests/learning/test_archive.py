@@ -4,6 +4,8 @@ import io
 import json
 import os
 import pickle
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -156,6 +158,49 @@ def test_small_file_with_huge_contents_is_refused_before_unpacking(saved):
     assert saved.stat().st_size < 2**19  # packed to less than a two-hundredth
     with pytest.raises(ValueError, match="would unpack to"):
         load(saved, max_bytes=2**26)
+
+
+BOMB = """
+import resource, sys
+import manifold_dl as mdl
+mdl.load  # imports
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    mdl.load(sys.argv[1])
+except ValueError as error:
+    print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is measured in kilobytes on Linux alone")
+def test_a_bomb_is_refused_in_little_memory(saved):
+    # A quarter of a gigabyte in a quarter of a megabyte: the header of the array and all sizes are right.
+    data, n = io.BytesIO(), 2**25
+    np.lib.format.write_array_header_1_0(data, {"shape": (n,), "fortran_order": False, "descr": "<f8"})
+    data.write(bytes(8 * n))
+    add_member(saved, "history/more.npy", data.getvalue(), zipfile.ZIP_DEFLATED)
+    assert saved.stat().st_size < 300_000
+    process = subprocess.run([sys.executable, "-c", BOMB, saved], capture_output=True, text=True)
+    sentence, kilobytes = process.stdout.splitlines()
+    assert "which a file of ours does not; pass max_bytes=" in sentence
+    assert int(kilobytes) < 20_000  # nothing was unpacked
+
+
+def test_members_that_are_nothing_of_ours_are_refused(saved):
+    data = io.BytesIO()
+    np.save(data, np.zeros(3))
+    add_member(saved, "more.npy", data.getvalue())
+    with pytest.raises(ValueError, match=r"more\.npy is nothing that is stored"):
+        load(saved)
+
+
+def test_a_header_of_many_megabytes_is_refused(saved):
+    _, arrays = contents(saved)
+    header = np.frombuffer(b"[" + b"0," * (archive.MAX_HEADER // 2) + b"0]", np.uint8)
+    np.savez(saved, header=header, **arrays)
+    with pytest.raises(ValueError, match="its header has 8388611 bytes"):
+        load(saved)
 
 
 @pytest.mark.parametrize("shape", [(2**50,), (2**31, 2**31), (-1,), (0, -5), (10**30,)], ids=str)

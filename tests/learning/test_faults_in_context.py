@@ -76,7 +76,7 @@ def test_coder_failing_in_a_resumed_run_leaves_the_best_codes(last_is_best, tmp_
         steps.append(step)
         return step.iteration == 2
 
-    run(update=Worse(), callbacks=[mdl.Checkpoint(path), stop])
+    run(coder=Coder(), update=Worse(), callbacks=[mdl.Checkpoint(path), stop])
     best = min(steps, key=lambda step: step.loss)
     assert (best is steps[-1]) == last_is_best
     error, _ = run_with_fault(0, coder=Coder(), update=Worse(), resume=path)

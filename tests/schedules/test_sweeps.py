@@ -38,8 +38,6 @@ def test_sweep_accepts_the_rows_of_a_matrix():
         ([[0], [1, 3]], "subset 1 of the schedule contains the index 3; the atoms are numbered 0 to 2"),
         ([[-1]], "contains the index -1"),
         ([[2, 0, 2]], "repeats the index 2"),
-        ([[0], []], "subset 1 of the schedule is empty"),
-        ([[False, False, False]], "is empty"),
         ([[True, False]], "mask of length 2; there are 3 atoms"),
         ([[0.0, 1.0]], "has dtype float64"),
         ([["0"]], "atom indices are integers"),

@@ -478,6 +478,7 @@ def test_a_given_start_is_brought_onto_the_manifold_before_it_is_coded():
         assert all(MEMBERS["ZeroMean"][1](D) for D in seen)
 
 
+@pytest.mark.filterwarnings("ignore:.* atoms are used by none:UserWarning")
 def test_norms_that_a_manifold_leaves_free_are_those_of_the_given_start():
     Y = mdl.datasets.synthetic(M, 8, 60, sparsity=2, rng=0).signals
     start = np.abs(

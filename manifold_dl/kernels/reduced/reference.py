@@ -42,8 +42,7 @@ def fit_codes(block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep
     is_rank_deficient = np.zeros(len(signals), dtype=bool)
     for columns, places in groups(indptr):
         A, y = atoms[indices[places]], signals[columns]
-        x, _, pivots = solve(A, y, mu)
-        r = y - np.einsum("cs,csm->cm", x, A)
+        x, _, pivots, r = solve(A, y, mu)
         value += np.sum(r**2, dtype=float) + mu * np.sum(x**2, dtype=float)
         np.add.at(gradient, indices[places], -2 * x[:, :, None] * r[:, None, :])
         codes[places] = x
@@ -122,7 +121,7 @@ def hessian_product(
     for columns, places in groups(indptr):
         A, E = atoms[indices[places]], direction[indices[places]]
         y, x = signals[columns], solutions.codes[places]
-        _, inverse, _ = solve(A, y, mu)
+        inverse = solve(A, y, mu).inverse
         r = y - np.einsum("cs,csm->cm", x, A)
         Ex = np.einsum("cs,csm->cm", x, E)
         g = np.einsum("csm,cm->cs", E, r) - np.einsum("csm,cm->cs", A, Ex)
@@ -249,8 +248,8 @@ def refit_codes(
     for columns, places in groups(indptr):
         A, dA = point.arrays.atoms[indices[places]], point.arrays.velocity[indices[places]]
         y, x0 = signals[columns], products.codes[places]
-        x, _, pivots = solve(A, y, mu)
-        r, r0 = (y - np.einsum("cs,csm->cm", z, A) for z in (x, x0))
+        x, _, pivots, r = solve(A, y, mu)
+        r0 = y - np.einsum("cs,csm->cm", x0, A)
         gain += np.sum(r**2 - r0**2, dtype=float) + mu * np.sum(x**2 - x0**2, dtype=float)
         for z, residual, sign in ((x, r, -2), (x0, r0, 2)):
             slope += sign * np.einsum("cm,cs,csm->", residual, z, dA, dtype=float)

@@ -140,4 +140,5 @@ def _solve(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Minimum-norm x of min ‖√w∘(y − Aᵀx)‖² + μ‖x‖², for a stack of problems (`minimum_norm.solve`)."""
     root = np.sqrt(w)
-    return solve(root[:, None, :] * A, root * y, mu)
+    found = solve(root[:, None, :] * A, root * y, mu)
+    return found.x, found.inverse, found.pivot_ratio

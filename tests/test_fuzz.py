@@ -1,0 +1,148 @@
+"""What must hold for every input, searched for a counterexample by Hypothesis: 200 examples here, 3,000 with
+`make fuzz`.
+
+Only sentences of ours as errors; finite; on the manifold; the given pattern; no rising objective; the same
+bits for the same seed and any number of threads; a cost that depends on no order, signs, axes and units.
+"""
+
+import warnings
+from dataclasses import replace
+
+import fuzz_cases
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from catalogue import is_sentence
+from hypothesis import HealthCheck, given, settings
+
+import manifold_dl as mdl
+from manifold_dl.manifolds.factories import feasible_set
+
+QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck), "database": None}
+
+
+@pytest.fixture(scope="module")
+def examples(request):
+    """Half of the examples for each of two tests; the same ones in every run of `make test`."""
+    count = request.config.getoption("--fuzz")
+    return settings(max_examples=count // 2, derandomize=count <= 200, **QUIET)
+
+
+def attempt(call):
+    """What a call returns, or None if it is refused with a sentence of ours."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return call()
+        except Exception as error:
+            assert is_sentence(error), repr(error)
+            hypothesis.event("refused")
+            return None
+
+
+def require_on_manifold(rule, before, D):
+    tolerance = 1e-12 if D.dtype == np.float64 else 1e-5
+    factory = getattr(rule, "manifold", mdl.manifolds.Spheres)
+    assert D.shape == before.shape and np.isfinite(D).all()
+    moved = (before != D).any(axis=0)
+    np.testing.assert_allclose(np.linalg.norm(D[:, moved].astype(float), axis=0), 1, atol=tolerance)
+    if moved.all() and isinstance(getattr(rule, "schedule", None), mdl.schedules.AllAtoms):
+        feasible = feasible_set(factory, *D.shape)
+        near = feasible.nearest_point(D)
+        np.testing.assert_allclose(near, D, atol=tolerance)
+
+
+def cost_of(rule, Y, X, D):
+    """The objective of all atoms: what a rule with all atoms may not raise."""
+    options = {"mu": rule.mu, "codes": rule.codes, "regularizers": rule.regularizers, "threads": 1}
+    problem = mdl.update_problem(Y, X, **options)
+    return float(problem.cost(D)), problem
+
+
+def require_equivariance(problem_of, Y, X, D, seed):
+    """Order and signs of signals and atoms, the axes, and the units are all the same to the cost."""
+    rng = np.random.default_rng(seed)
+    (m, n), d = Y.shape, D.shape[1]
+    signals, atoms, signs = rng.permutation(n), rng.permutation(d), rng.choice([-1.0, 1.0], d)
+    Q = np.linalg.qr(rng.standard_normal((m, m)))[0]
+    value = problem_of(Y, X).cost(D)
+    turned = problem_of(4.0 * (Q @ Y)[:, signals], X[atoms][:, signals]).cost((Q @ D * signs)[:, atoms])
+    energy = np.sum(Y.astype(float) ** 2)
+    assert turned / 16 == pytest.approx(value, rel=1e-9, abs=1e-9 * energy)
+
+
+def test_updates(examples):
+    @examples
+    @given(st.data(), fuzz_cases.problems(), st.integers(0, 99))
+    def run(data, problem, seed):
+        Y, D, X = problem
+        rule = data.draw(fuzz_cases.rules(D.shape[1], threads=1))
+        update = lambda r=rule: r(Y, D, X, iteration=0, rng=seed)
+        found = attempt(update)
+        if found is None:
+            return
+        after, codes = found
+        require_on_manifold(rule, D, after)
+        assert codes.shape == X.shape and np.isfinite(codes.data).all()
+        given_pattern, pattern = X.toarray() != 0, codes.toarray() != 0
+        stored = np.zeros(X.shape, bool)
+        stored[X.indices, np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))] = True
+        assert not (pattern & ~(given_pattern | stored)).any()
+        again = attempt(update)
+        np.testing.assert_array_equal(again[0], after)
+        if not isinstance(rule, mdl.MOD):
+            np.testing.assert_array_equal(attempt(lambda: update(replace(rule, threads=2)))[0], after)
+        unit = np.abs(Y).max()
+        if isinstance(rule, mdl.SimCO) and 1e-30 < unit < 1e30 and rule.codes == "follow":
+            _require_descent(rule, Y, D, X, after, seed)
+
+    run()
+
+
+def _require_descent(rule, Y, D, X, after, seed):
+    if not isinstance(rule.schedule, mdl.schedules.AllAtoms) or X.nnz == 0:
+        return
+    start = feasible_set(rule.manifold, *D.shape).nearest_point(D)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        before, _ = cost_of(rule, Y, X, start)
+        now, _ = cost_of(rule, Y, X, after)
+        energy = np.sum(Y.astype(float) ** 2)
+        eps = np.finfo(Y.dtype).eps
+        assert now <= before + 64 * eps * (abs(before) + energy)
+        if not rule.regularizers and Y.dtype == np.float64:
+            mu = max(rule.mu, 1e-3)  # codes of dependent atoms are decided by rounding
+            problem_of = lambda Y, X: mdl.update_problem(Y, X, mu=mu, threads=1)
+            require_equivariance(problem_of, Y, X, start, seed)
+
+
+def test_learning(examples):
+    @examples
+    @given(st.data(), fuzz_cases.problems(), st.integers(0, 99))
+    def run(data, problem, seed):
+        Y, d = problem[0], problem[1].shape[1]
+        options = {
+            "coder": data.draw(fuzz_cases.coders(len(Y), d)),
+            "update": data.draw(fuzz_cases.rules(d, threads=1)),
+            "max_iter": data.draw(st.integers(1, 3)),
+            "init": data.draw(st.sampled_from(["data", "random", "dct"])),
+            "restarts": data.draw(st.integers(1, 2)),
+            "rng": seed,
+        }
+        learn = lambda threads: attempt(lambda: mdl.learn_dictionary(Y, d, threads=threads, **options))
+        result = learn(1)
+        if result is None:
+            return
+        assert np.isfinite(result.dictionary).all() and np.isfinite(result.codes.data).all()
+        assert np.isfinite(result.history.relative_loss).all() and result.n_iter <= options["max_iter"]
+        tolerance = 1e-12 if Y.dtype == np.float64 else 1e-5
+        np.testing.assert_allclose(np.linalg.norm(result.dictionary, axis=0), 1, atol=tolerance)
+        sparsity = getattr(options["coder"], "sparsity", None) or d
+        assert np.diff(result.codes.indptr).max(initial=0) <= sparsity
+        assert not Y.any() or result.explained >= -1e-6
+        again = learn(2)
+        np.testing.assert_array_equal(again.dictionary, result.dictionary)
+        np.testing.assert_array_equal(again.codes.toarray(), result.codes.toarray())
+
+    run()
