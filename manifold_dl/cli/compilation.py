@@ -124,7 +124,15 @@ def _updates(dtype: type) -> dict[str, Run]:
         start = problem.manifold.random_point(rng=1).astype(dtype)
         problem.codes(TrustRegions(max_iterations=3, verbosity=0).run(problem, initial_point=start).point)
 
-    return {name: partial(rule, Y, D, X) for name, rule in rules.items()} | {"trust region": trust_region}
+    def weighted() -> None:
+        weights: np.ndarray = (np.arange(Y.size).reshape(Y.shape) % 3 > 0).astype(dtype)
+        for name in ("SimCO", "SimCO, golden section", "SimCO, fixed codes"):
+            rules[name](Y, D, X, weights=weights)
+        problem = mdl.update_problem(Y, X, mu=0.1, weights=weights)
+        problem.euclidean_hessian(D, D)
+
+    others = {"trust region": trust_region, "weights of entries": weighted}
+    return {name: partial(rule, Y, D, X) for name, rule in rules.items()} | others
 
 
 def _learning(dtype: type) -> dict[str, Run]:

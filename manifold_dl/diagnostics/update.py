@@ -1,6 +1,7 @@
 """The contract of a dictionary update: better atoms and codes on the same support."""
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -11,6 +12,7 @@ import scipy.sparse
 from manifold_dl.coders.calling import as_codes
 from manifold_dl.components.calling import call
 from manifold_dl.diagnostics.report import Inspection, Report, require_object
+from manifold_dl.diagnostics.update_weights import check_weights
 
 # Relative rounding of sums over a few hundred entries, times the condition of a few random atoms.
 _ROUNDING = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-4}
@@ -33,7 +35,9 @@ def check_update(
     On random signals, with least-squares codes on a random support, one signal of zeros and one unused atom:
     the result has the right shapes, types and finite numbers; atoms have unit norm; no code appears outside
     the support; the objective does not rise; the arguments are not changed; and the same seed gives the same
-    bits.
+    bits. An update with a keyword `weights` is called with a weight per signal and with a weight per entry,
+    too: the weighted objective does not rise, and missing entries may be NaN. It may refuse either with a
+    `ValueError`.
 
     Parameters
     ----------
@@ -96,6 +100,7 @@ def check_update(
         "the same seed gives the same bits",
         "is not deterministic: a second call with the same rng gave another result",
     )
+    check_weights(inspection, update, partial(_run, inspection, update), *before, _ROUNDING[dtype])
     return inspection.report()
 
 
@@ -137,11 +142,16 @@ def _declared_objective(update: Any) -> Callable[[Any, Any, Any], float]:
 
 
 def _run(
-    inspection: Inspection, update: Any, Y: np.ndarray, D: np.ndarray, X: scipy.sparse.csc_array
+    inspection: Inspection,
+    update: Any,
+    Y: np.ndarray,
+    D: np.ndarray,
+    X: scipy.sparse.csc_array,
+    weights: np.ndarray | None = None,
 ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
     """Return the new dictionary and codes, which are m×d and d×n."""
     with inspection.calling():
-        options = {"iteration": 0, "rng": np.random.default_rng(0)}
+        options = {"iteration": 0, "rng": np.random.default_rng(0), "weights": weights}
         result = call(update, "update rule", update, Y, D, X, **options)
     pair = isinstance(result, tuple | list) and len(result) == 2
     fault = f"returned {type(result).__name__}, where a pair (dictionary, codes) is expected"

@@ -69,3 +69,46 @@ def test_check_update_allows_atoms_of_any_norm_without_unit_atoms():
         return 2 * D, csc_array((X.data / 2, X.indices, X.indptr), shape=X.shape)
 
     assert check_update(WrongUpdate(stretch), unit_atoms=False)
+
+
+class WrongWeights:
+    """An update that takes weights, and uses them in a wrong way."""
+
+    def __init__(self, use):
+        self.use = use
+
+    def __call__(self, signals, dictionary, codes, *, weights=None):
+        if weights is None:
+            return mdl.SimCO(mu=0.0)(signals, dictionary, codes)
+        return self.use(signals, dictionary, codes, weights)
+
+
+def confuses(Y, D, X, W):
+    """Fits the missing entries, as zeros."""
+    return mdl.SimCO(mu=0.0)(np.nan_to_num(Y), D, X, weights=np.where(W == 0, 1.0, 1e-3))
+
+
+def looks(Y, D, X, W):
+    D_new, X_new = mdl.SimCO(mu=0.0)(Y, D, X, weights=W)
+    return (D_new, X_new) if np.isfinite(Y).all() else (D, X)
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (confuses, "raised the objective with a weight per entry"),
+        (looks, "another result when entries of weight zero were NaN"),
+    ],
+)
+def test_wrong_weights_are_named(use, words):
+    with pytest.raises(CheckFailed, match=words):
+        check_update(WrongWeights(use), rng=3)
+
+
+def test_weights_of_the_rules_of_the_package():
+    facts = "\n".join(check_update(mdl.SimCO(mu=0.1)).passed)
+    assert "with a weight per entry the objective does not rise" in facts
+    report = check_update(mdl.KSVD())
+    assert any("a weight per entry (refused: KSVD" in fact for fact in report.skipped)
+    plain = check_update(lambda signals, dictionary, codes: mdl.KSVD()(signals, dictionary, codes))
+    assert any("no keyword `weights`" in fact for fact in plain.skipped)
