@@ -17,6 +17,7 @@ import sys
 import time
 import tracemalloc
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, cycle, product
 
 import numpy as np
@@ -198,6 +199,27 @@ def one_empty_support(data, repeats):
     yield Row("an empty support / none", data.size, seconds["one"] / seconds["none"], 1.05, detail)
 
 
+def weights(data, repeats):
+    """An update with a weight per signal, or with half of the entries missing, against one without."""
+    rng = np.random.default_rng(1)
+    per_signal = rng.uniform(0.5, 2.0, data.signals.shape[1])
+    observed = np.asfortranarray((rng.random(data.signals.shape) < 0.5).astype(float))
+    golden = SteepestDescent(line_searcher=GoldenSection(), max_iterations=1, verbosity=0)
+    rules = {"SimCO()": SimCO(mu=MU, threads=1), "a golden-section step": SimCO(golden, mu=MU, threads=1)}
+    for label, rule in rules.items():
+        update = partial(rule, data.signals, data.start, data.codes)
+        seconds = shortest(
+            repeats,
+            none=update,
+            signal=partial(update, weights=per_signal),
+            entry=partial(update, weights=observed),
+        )
+        for name, target in (("signal", 1.1), ("entry", 3.0)):
+            detail = f"{milliseconds(seconds[name])} / {milliseconds(seconds['none'])}"
+            what = f"{label}, a weight per {name} / none"
+            yield Row(what, data.size, seconds[name] / seconds["none"], target, detail)
+
+
 def two_threads(data, repeats):
     times = turns(
         repeats,
@@ -228,7 +250,7 @@ def main():
     busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     console, rows = Console(), []
     with Progress(console=console, transient=True) as progress:
-        bar = progress.add_task("measuring ...", total=2 * len(SIZES) + 3)
+        bar = progress.add_task("measuring ...", total=2 * len(SIZES) + 4)
 
         def run(label, measurement):
             progress.update(bar, description=label)
@@ -243,6 +265,7 @@ def main():
         # More turns than the others: two processors are disturbed more often than one.
         run(f"two threads at {size}", two_threads(data, 3 * repeats))
         run(f"an empty support at {size}", one_empty_support(data, repeats))
+        run(f"weights at {size}", weights(data, repeats))
         run(f"memory at {size}", memory(size))
     table = Table("what", "(m, d, S, n)", "ratio", "target", "holds", "times", title="The dictionary update")
     for row in rows:
