@@ -38,9 +38,10 @@ def run_update(
     are scaled so that D X is unchanged.
     """
     arguments = (signals, dictionary, codes)
-    options = {"iteration": iteration, "rng": rng, "weights": weights}
+    options: dict[str, Any] = {"iteration": iteration, "rng": rng}
     if weights is not None:
         require_weights(update, "update rule", run)
+        options["weights"] = weights
     with naming(update, "update rule"):
         if not is_users(update):
             return run(*arguments, **options)
