@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import manifold_dl as mdl
-from manifold_dl import OMP, Checkpoint, ComponentError, ReplaceAtoms, SimCO, learn_dictionary
-from manifold_dl.coders import AnnealedLasso
+from manifold_dl import OMP, Checkpoint, ComponentError, ReplaceAtoms, RmsLasso, SimCO, learn_dictionary
 from manifold_dl.learning.initialization import initial_dictionary
 from manifold_dl.learning.minibatch import OnlineState, online_step
 from manifold_dl.learning.signal_sums import code_energies, explained_fraction, squared_error
@@ -226,7 +225,7 @@ def recovered(seed):
         np.where(seen, signals, np.nan),
         32,
         weights=seen,
-        coder=AnnealedLasso(sparsity=4, alpha=Sawtooth(0.3, 0.1, period=50, until=90)),
+        coder=RmsLasso(alpha=0.1, sparsity=4),
         update=SimCO(mu=Sawtooth(0.3, 3e-4, period=50, until=90)),
         replace=ReplaceAtoms(coherence=0.8),
         max_iter=100,
