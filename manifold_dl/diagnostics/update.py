@@ -1,6 +1,7 @@
 """The contract of a dictionary update: better atoms and codes on the same support."""
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy.typing as npt
 import scipy.sparse
 
 from manifold_dl.coders.calling import as_codes
-from manifold_dl.components.calling import call, takes
-from manifold_dl.diagnostics.report import CheckFailed, Inspection, Report, require_object
+from manifold_dl.components.calling import call
+from manifold_dl.diagnostics.report import Inspection, Report, require_object
+from manifold_dl.diagnostics.update_weights import check_weights
 
 # Relative rounding of sums over a few hundred entries, times the condition of a few random atoms.
 _ROUNDING = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-4}
@@ -98,48 +100,8 @@ def check_update(
         "the same seed gives the same bits",
         "is not deterministic: a second call with the same rng gave another result",
     )
-    if takes(update, "weights"):
-        _check_weights(inspection, update, *before, np.random.default_rng(0))
-    else:
-        inspection.skip("weights (there is no keyword `weights`)")
+    check_weights(inspection, update, partial(_run, inspection, update), *before, _ROUNDING[dtype])
     return inspection.report()
-
-
-def _check_weights(
-    inspection: Inspection,
-    update: Any,
-    Y: np.ndarray,
-    D: np.ndarray,
-    X: scipy.sparse.csc_array,
-    rng: np.random.Generator,
-) -> None:
-    """The weighted objective must not rise, and missing values must not matter."""
-    per_signal, per_entry = np.ones(Y.shape[1], Y.dtype), np.ones_like(Y)
-    for weights in (per_signal, per_entry):
-        weights *= rng.uniform(0.5, 2.0, weights.shape).astype(Y.dtype)
-    per_entry[-2:][rng.random((2, Y.shape[1])) > 0.5] = 0  # enough entries for every support are left
-    objective = _declared_objective(update)
-    for kind, weights in {"signal": per_signal, "entry": per_entry}.items():
-        missing = np.broadcast_to(weights == 0, Y.shape)
-        try:
-            D_new, X_new = _run(inspection, update, np.where(missing, 0, Y), D, X, weights)
-        except CheckFailed as fault:
-            if not isinstance(fault.__cause__, ValueError):
-                raise
-            inspection.skip(f"a weight per {kind} (refused: {fault.__cause__})")
-            continue
-        old, new = objective(Y, D, X, weights), objective(Y, D_new, X_new, weights)
-        inspection.require(
-            new <= old + _ROUNDING[Y.dtype] * max(abs(old), float(np.vdot(Y, Y))),
-            f"with a weight per {kind} the objective does not rise",
-            f"raised the objective with a weight per {kind} from {old:.6g} to {new:.6g}",
-        )
-        D_nan, X_nan = _run(inspection, update, np.where(missing, np.nan, Y), D, X, weights)
-        inspection.require(
-            np.array_equal(D_new, D_nan) and _same(X_new, X_nan),
-            f"with a weight per {kind} missing values do not matter",
-            "gave another result when entries of weight zero were NaN",
-        )
 
 
 def _check_norms(inspection: Inspection, D_new: np.ndarray, unit_atoms: bool) -> None:
@@ -166,15 +128,14 @@ def _problem(
     return Y.astype(dtype), D.astype(dtype), scipy.sparse.csc_array(X.astype(dtype))
 
 
-def _declared_objective(update: Any) -> Callable[..., float]:
+def _declared_objective(update: Any) -> Callable[[Any, Any, Any], float]:
     mu = update.mu_at(0) if hasattr(update, "mu_at") else getattr(update, "mu", 0.0)
     mu = float(mu) if isinstance(mu, Real) else 0.0
     penalties = getattr(update, "regularizers", ())
 
-    def objective(Y: Any, D: Any, X: Any, weights: Any = 1.0) -> float:
+    def objective(Y: Any, D: Any, X: Any) -> float:
         Y, D, X = Y.astype(float), D.astype(float), X.astype(float)
-        of_signals = weights if np.ndim(weights) == 1 else 1.0
-        fit = np.sum(weights * (Y - D @ X) ** 2) + mu * np.sum(of_signals * X.toarray() ** 2)
+        fit = np.sum((Y - D @ X) ** 2) + mu * np.sum(X.data**2)
         return float(fit) + sum(float(penalty.value(D)) for penalty in penalties)
 
     return objective
