@@ -114,8 +114,8 @@ assert np.array_equal(result.image[~missing], clean[~missing])
 # %%
 # What remains impossible
 # -----------------------
-# A hole that is wider than a patch has no observed pixels to go by. It is filled from its border inwards, half
-# a patch per round; in the middle the smooth guess remains.
+# A hole that is wider than a patch has no observed pixels to go by. It is filled from its border inwards,
+# half a patch per round; in the middle the smooth guess remains.
 
 hole = np.zeros(clean.shape, bool)
 hole[50:80, 40:70] = True
