@@ -22,8 +22,8 @@ from .coders import (
     FOCUSS,
     IHT,
     OMP,
-    AnnealedLasso,
     BasisPursuit,
+    BestOf,
     FixedSupport,
     ForwardSelection,
     GradientPursuit,
@@ -43,7 +43,7 @@ from .learning.storage import load, save
 from .line_search import GoldenSection, WolfeSearch
 from .optimizers import LBFGS, LeadingSingularVector
 from .problem import lasso_problem, update_problem
-from .updates import KSVD, MOD, SimCO
+from .updates import KSVD, MOD, AtomSearch, SimCO
 
 __version__: str
 
@@ -54,8 +54,9 @@ __all__ = [
     "LBFGS",
     "MOD",
     "OMP",
-    "AnnealedLasso",
+    "AtomSearch",
     "BasisPursuit",
+    "BestOf",
     "Checkpoint",
     "ComponentError",
     "EarlyStopping",

@@ -28,6 +28,7 @@ from manifold_dl.learning.protocols import Callback
 from manifold_dl.learning.result import Reason, Result
 from manifold_dl.learning.signal_sums import LossScale, code_energies
 from manifold_dl.updates import SimCO
+from manifold_dl.updates.protocol import coder_of
 
 
 class DictionaryFitting(NestedParameters):
@@ -113,7 +114,7 @@ class DictionaryFitting(NestedParameters):
         m, d = shape
         sparsity = min(max(m // 10, 1), d)  # scikit-learn's default for OMP, too
         if self.coder is None:
-            return OMP(sparsity=sparsity)
+            return coder_of(self._update()) or OMP(sparsity=sparsity)
         return by_name.component("coders", self.coder, "coder", sparsity=sparsity)
 
     def _update(self) -> Any:

@@ -26,8 +26,9 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     n_components : int, optional
         The number of atoms; by default as many as there are features.
     coder : SparseCoder, optional
-        By default `OMP` with a tenth as many atoms per sample as there are features, and at least one. A
-        coder given by its name, such as ``"iht"``, takes as many, if it has a parameter `sparsity`.
+        By default that of the update, if it has one (``SimCO(codes=Lasso(alpha=0.1))``), else `OMP` with a
+        tenth as many atoms per sample as there are features, and at least one. A coder given by its name,
+        such as ``"iht"``, takes as many, if it has a parameter `sparsity`.
     update : DictionaryUpdate, optional
         By default `SimCO()`. Or its name: ``"ksvd"``.
     max_iter : int

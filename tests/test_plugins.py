@@ -77,13 +77,13 @@ def test_what_is_no_component_is_not_listed():
     assert plugins.get("manifolds", "Columns") is mdl.manifolds.Columns
     assert not {"OptimizerRun"} & set(names["optimizers"])
     assert not {"Schedule", "dataclass", "sweep"} & set(names["schedules"])
-    assert set(names["updates"]) == {"KSVD", "MOD", "SimCO"}
+    assert set(names["updates"]) == {"AtomSearch", "KSVD", "MOD", "SimCO"}
 
 
 def test_unknown_name_is_refused_with_similar_names():
     with pytest.raises(LookupError, match=r"no 'forwardselect' among the coders.*ForwardSelection"):
         plugins.get("coders", "forwardselect")
-    with pytest.raises(LookupError, match="Known are KSVD, MOD, SimCO"):
+    with pytest.raises(LookupError, match="Known are AtomSearch, KSVD, MOD, SimCO"):
         plugins.get("updates", "zzz")
     with pytest.raises(ValueError, match="kind='recipes' is unknown; the kinds are coders"):
         plugins.available("recipes")

@@ -40,7 +40,7 @@ def test_public_calls_have_the_types_that_are_documented(cache):
     [
         ("mdl.OMP(sparsity='three')", 'incompatible type "str"'),
         ("mdl.OMP(sparsity=3).encode(Y)", 'Missing positional argument "dictionary"'),
-        ("mdl.learn_dictionary(Y, 12)", 'Missing named argument "coder"'),
+        ("mdl.lasso_problem(Y, 12)", 'Missing named argument "alpha"'),
         ("mdl.learn_dictionary(Y, 12, coder=mdl.OMP(sparsity=3), iterations=5)", "iterations"),
         ("mdl.learn_dictionary(Y, 12, coder=3)", 'incompatible type "int"'),
         ("mdl.SimCO()(Y, D)", 'Missing positional argument "codes"'),

@@ -5,7 +5,7 @@ here are frozen dataclasses, one file per family. `diagnostics.check_coder` test
 coder too.
 """
 
-from manifold_dl.coders.annealed import AnnealedLasso
+from manifold_dl.coders.best import BestOf
 from manifold_dl.coders.convex import BasisPursuit, Lasso
 from manifold_dl.coders.greedy import OMP, ForwardSelection
 from manifold_dl.coders.iterative import IHT, GradientPursuit, MatchingPursuit, SubspacePursuit
@@ -19,8 +19,8 @@ __all__ = [
     "FOCUSS",
     "IHT",
     "OMP",
-    "AnnealedLasso",
     "BasisPursuit",
+    "BestOf",
     "FixedSupport",
     "ForwardSelection",
     "FullSparseCoder",
@@ -37,8 +37,8 @@ register(
     FOCUSS,
     IHT,
     OMP,
-    AnnealedLasso,
     BasisPursuit,
+    BestOf,
     FixedSupport,
     ForwardSelection,
     GradientPursuit,

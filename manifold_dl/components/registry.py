@@ -128,7 +128,7 @@ def available(kind: str | None = None) -> dict[str, list[str]] | list[str]:
     --------
     >>> from manifold_dl import plugins
     >>> plugins.available("updates")
-    ['KSVD', 'MOD', 'SimCO']
+    ['AtomSearch', 'KSVD', 'MOD', 'SimCO']
     >>> list(plugins.available())
     ['coders', 'updates', 'manifolds', 'optimizers', 'regularizers', 'schedules', 'line_searchers']
     """

@@ -159,6 +159,8 @@ def taylor_report(
             f"The {subject} cannot be judged along this direction: there is a kink at a step of {kink:.1g}, "
             "before remainders exceed rounding. Choose another point or direction."
         )
+    elif slope == math.inf:
+        found = f"The {subject} is right: the {model} model is exact, and nothing but rounding remains."
     else:
         word = "right" if is_right(slope, expected) else "wrong"
         if order == 2 and slope < 1.5:  # for any Hessian, a remainder of first order is due to the gradient

@@ -69,6 +69,11 @@ class UpdateAdapter:
             mu = getattr(self._run, "mu", 0.0)
             return float(mu) if isinstance(mu, Real) else 0.0
 
+    @property
+    def settled(self) -> bool:
+        """Whether the rule has come to its last phase; it has, by default."""
+        return bool(getattr(self._run, "settled", True))
+
     def penalty(self, dictionary: np.ndarray) -> float:
         """Σ R(D) over the regularizers of the rule; 0 by default."""
         return penalty_of(self._regularizers, dictionary)

@@ -25,14 +25,14 @@ from manifold_dl.learning.replacement import ReplaceAtoms
 from manifold_dl.learning.result import Reason, Result
 from manifold_dl.learning.signal_sums import squared_error
 from manifold_dl.updates import KSVD, SimCO
-from manifold_dl.updates.protocol import DictionaryUpdate
+from manifold_dl.updates.protocol import DictionaryUpdate, coder_of
 
 
 def learn_dictionary(
     signals: Any,
     n_atoms: int,
     *,
-    coder: SparseCoder | str,
+    coder: SparseCoder | str | None = None,
     update: DictionaryUpdate | str | None = None,
     max_iter: int = 50,
     init: Any = "data",
@@ -53,8 +53,10 @@ def learn_dictionary(
         Y, a signal in every column.
     n_atoms : int
         d, the number of atoms.
-    coder : SparseCoder
-        For example ``OMP(sparsity=5)``. Or its name, ``"focuss"``, if it can be made without arguments.
+    coder : SparseCoder, optional
+        For example ``OMP(sparsity=5)``. Or its name, ``"focuss"``, if it can be made without arguments. It
+        may be left out if the update brings one along: ``update=SimCO(codes=Lasso(alpha=0.1))`` finds codes
+        and dictionary together.
     update : DictionaryUpdate, optional
         Or its name: ``"ksvd"``. By default `SimCO()`, with a ridge for the first three fifths of the
         iterations (`updates.ridge.TwoStep`).
@@ -108,8 +110,8 @@ def learn_dictionary(
     Y, W = _as_columns(signals, weights)
     _require_numbers(n_atoms, max_iter, tol)
     callbacks = _as_list(callbacks)
-    coder = by_name.component("coders", coder, "coder")
     update = SimCO() if update is None else by_name.component("updates", update, "update")
+    coder = coder_of(update) if coder is None else by_name.component("coders", coder, "coder")
     _require_components(coder, update, replace, callbacks)
     require_count("restarts", restarts)
     if restarts > 1 and resume is not None:
@@ -197,7 +199,10 @@ def _as_list(callbacks: Sequence[Callback]) -> list[Callback]:
 def _require_components(coder: Any, update: Any, replace: Any, callbacks: list[Any]) -> None:
     """Refuse what cannot work before an hour of learning is lost: a class, say, in place of an object."""
     if isinstance(coder, type) or not hasattr(coder, "encode"):
-        raise TypeError(f"coder={coder!r}: pass an object with a method encode, such as OMP(sparsity=5).")
+        also = " An update such as SimCO(codes=Lasso(alpha=0.1)) needs none." if coder is None else ""
+        raise TypeError(
+            f"coder={coder!r}: pass an object with a method encode, such as OMP(sparsity=5).{also}"
+        )
     for name, part in [("update", update), ("replace", replace), *(("callbacks", c) for c in callbacks)]:
         absent = part is None and name == "replace"
         if not absent and (isinstance(part, type) or not callable(part)):

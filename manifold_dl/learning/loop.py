@@ -167,7 +167,8 @@ class LearningRun:
             self.best = Best(loss, self.fitted, self.codes)
         self.dictionary, replaced = self._replace(iteration)
         ridge = self.update.ridge(iteration)
-        self.stagnation.observe(loss, is_settled=ridge == self.last_ridge and len(replaced) == 0)
+        is_settled = self.update.settled and ridge == self.last_ridge and len(replaced) == 0
+        self.stagnation.observe(loss, is_settled=is_settled)
         self.seconds = time.perf_counter() - self.start
         return self._step(iteration, error, ridge, counts, replaced)
 

@@ -5,9 +5,19 @@ from manifold_dl.updates.ksvd import KSVD
 from manifold_dl.updates.mod import MOD
 from manifold_dl.updates.protocol import DictionaryUpdate, UpdateRun, begin
 from manifold_dl.updates.ridge import Sawtooth, TwoStep
+from manifold_dl.updates.search import AtomSearch
 from manifold_dl.updates.simco import SimCO, default_optimizer
 
-__all__ = ["KSVD", "MOD", "DictionaryUpdate", "SimCO", "UpdateRun", "begin", "default_optimizer"]
+__all__ = [
+    "KSVD",
+    "MOD",
+    "AtomSearch",
+    "DictionaryUpdate",
+    "SimCO",
+    "UpdateRun",
+    "begin",
+    "default_optimizer",
+]
 
-register("updates", KSVD, MOD, SimCO)
+register("updates", KSVD, MOD, AtomSearch, SimCO)
 register("ridges", Sawtooth, TwoStep)

@@ -49,6 +49,10 @@ class PenalizedWorkspace:
     ----------
     dictionary : m×d array
         D as it is now.
+    coder : FollowingCoder or PenalizedCoder
+        How the codes of the next problem follow.
+    last : PenalizedProblem or None
+        The last problem of the stage: it knows the codes.
     """
 
     def __init__(self, signals: Any, dictionary: Any, codes: Any, coder: Any, engine: Engine) -> None:
@@ -60,10 +64,10 @@ class PenalizedWorkspace:
         if self._support.values is not None:
             values = as_units(self._support.values.astype(rows.dtype, copy=False), self._exponent)
             self._support = self._support._replace(values=values)
-        self._coder, self._engine = coder, engine
+        self.coder, self._engine = coder, engine
         self._data = engine.open(row_blocks(rows))
         self._starts = open_starts(engine, self._n, self._support)
-        self._last: PenalizedProblem | None = None
+        self.last: PenalizedProblem | None = None
 
     @cached_property
     def usage(self) -> np.ndarray:
@@ -89,7 +93,7 @@ class PenalizedWorkspace:
         return make_penalized_problem(
             self._data,
             self._starts,
-            solver_of(self._coder, mu, unit),
+            solver_of(self.coder, mu, unit),
             WholeDictionary(m, d, self._n, self.dictionary.dtype, D, self._scale, self._exponent),
             atoms,
             feasible,
@@ -107,9 +111,9 @@ class PenalizedWorkspace:
     def accept(self, problem: PenalizedProblem, point: np.ndarray, start: Start) -> None:
         """Put the atoms I in place, if the cost does not rise."""
         self.dictionary[:, problem.atoms] = accepted_point(problem, point, start)
-        self._last = problem
+        self.last = problem
 
     def codes(self) -> scipy.sparse.csc_array:
         """The codes of the dictionary as it is now, in the units of the signals that were given."""
-        assert self._last is not None  # a sweep has at least one set
-        return self._last.codes(self.dictionary[:, self._last.atoms])
+        assert self.last is not None  # a sweep has at least one set
+        return self.last.codes(self.dictionary[:, self.last.atoms])

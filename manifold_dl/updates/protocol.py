@@ -31,6 +31,14 @@ class DictionaryUpdate(Protocol):
     ``mu_at(iteration)``
         The ridge of an iteration, for the history and the test of convergence. A number in the attribute `mu`
         does as well.
+
+    and so are two attributes:
+
+    ``coder``
+        The coder by which the codes of this rule follow the dictionary, if they do. A learning loop that is
+        given no coder takes this one. None by default.
+    ``keeps_supports``
+        Whether codes stay on the supports that they had. True by default.
     """
 
     def __call__(
@@ -54,6 +62,9 @@ class UpdateRun(Protocol):
     memory : dict of str to float or None
         Everything that the next iteration reads besides its arguments. Checkpoints store it, and
         ``rule.begin(max_iter, memory)`` goes on from there with the same bits.
+    settled : bool
+        Optional. Whether the rule has come to its last phase: before that the loop does not test for
+        convergence. True by default.
     """
 
     memory: dict[str, float | None]
@@ -69,6 +80,16 @@ class UpdateRun(Protocol):
         weights: np.ndarray | None = None,
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
         """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
+
+
+def coder_of(update: Any) -> Any:
+    """The coder by which the codes of an update rule follow the dictionary; None if there is none."""
+    return getattr(update, "coder", None)
+
+
+def keeps_supports(update: Any) -> bool:
+    """Whether an update rule leaves codes on the supports that they had."""
+    return bool(getattr(update, "keeps_supports", True))
 
 
 def begin(

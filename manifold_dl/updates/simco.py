@@ -168,6 +168,16 @@ class SimCO:
             return SimCORun(rule, OptimizerRun(default_optimizer(), memory, is_own=True))
         return SimCORun(rule, OptimizerRun(self.optimizer, memory))
 
+    @property
+    def coder(self) -> Any:
+        """The coder by which the codes follow the dictionary; None if they follow on supports, or stay."""
+        return None if isinstance(self.codes, str) else self.codes
+
+    @property
+    def keeps_supports(self) -> bool:
+        """Whether codes stay on their supports: not where they follow by a coder."""
+        return self.coder is None
+
     def mu_at(self, iteration: int | None) -> float:
         """The ridge of a single update, outside of a loop; that of a loop is ``begin(max_iter).mu_at``."""
         return ridge_at(self.mu, iteration)

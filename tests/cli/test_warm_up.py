@@ -118,4 +118,4 @@ def test_runs_have_both_precisions_and_every_coder():
     double = [name.removesuffix(", float64") for name in names if name.endswith("float64")]
     assert names[len(double) :] == [f"{name}, float32" for name in double]
     components = {name for name in coders.__all__ if is_dataclass(vars(coders)[name])}  # without protocols
-    assert components - {"AnnealedLasso"} <= set(double)  # AnnealedLasso calls Lasso and OMP
+    assert components - {"BestOf", "RmsLasso"} <= set(double)  # these call other coders

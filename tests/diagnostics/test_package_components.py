@@ -30,7 +30,8 @@ REFERENCE = manifolds.Spheres(16, 12).random_point(3)
 
 COMPONENTS = {
     "coders": {
-        "AnnealedLasso": mdl.AnnealedLasso(sparsity=3, alpha=lambda iteration: 0.1),
+        "BestOf": mdl.BestOf([mdl.RmsLasso(0.1, sparsity=3), mdl.OMP(3)]),
+        "RmsLasso": mdl.RmsLasso(0.1),
         "BasisPursuit": mdl.BasisPursuit(),
         "FOCUSS": mdl.FOCUSS(),
         "FixedSupport": mdl.FixedSupport(np.arange(40)[:, None] % 24),  # 40 signals and 24 atoms are coded
@@ -43,6 +44,7 @@ COMPONENTS = {
         "SubspacePursuit": mdl.SubspacePursuit(sparsity=3),
     },
     "updates": {
+        "AtomSearch": mdl.AtomSearch(alphas=[0.05]),
         "KSVD": mdl.KSVD(),
         "MOD": mdl.MOD(),
         "SimCO": mdl.SimCO(),
@@ -50,6 +52,7 @@ COMPONENTS = {
         "SimCO, golden section": mdl.SimCO(SteepestDescent(line_searcher=mdl.GoldenSection())),
         "SimCO, blocks": mdl.SimCO(schedule=schedules.Blocks(4)),
         "SimCO, fixed codes": mdl.SimCO(codes="fixed"),
+        "SimCO, codes of a lasso": mdl.SimCO(codes=mdl.Lasso(0.05)),
         "SimCO, coherence": mdl.SimCO(mu=0.1, regularizers=[regularizers.Coherence(0.1)]),
     },
     "manifolds": {

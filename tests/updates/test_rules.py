@@ -122,7 +122,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("settings", "error", "sentence"),
         [
-            ({"codes": "free"}, ValueError, "codes='free': codes either 'follow'"),
+            ({"codes": "free"}, ValueError, "codes='free': codes 'follow' the dictionary on their supports"),
             ({"optimizer": TrustRegions}, TypeError, r"pass a Pymanopt optimizer, such as TrustRegions\(\)"),
             ({"optimizer": 5}, TypeError, "optimizer=5: pass a Pymanopt optimizer"),
             ({"manifold": Spheres(M, D_)}, TypeError, "pass the class Spheres, or a function"),

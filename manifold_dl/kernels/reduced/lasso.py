@@ -2,9 +2,10 @@
 
     Σ_j min_x ½‖y_j − Dx‖² + α‖x‖₁ + (μ/2)‖x‖²,   gradient −Σ_j r_j x_jᵀ
 
-The functions of `reference_lasso.py`. Each signal is solved by the method of `coding/active_set.py`, from the
-codes of the last dictionary, and its residual is used at once. With μ added to the diagonal of the Gram
-matrix, the same method solves the elastic net: its optimality conditions are |Dᵀr − μx| ≤ α.
+The functions of `reference_lasso.py`. With the atoms A of a signal and their signs s known, its codes are
+x = (AᵀA + μI)⁻¹(Aᵀy − αs). Those of the last dictionary are nearly right, so the active-set method begins
+with them: that of `coding/signs.py`, or of `coding/active_set.py` where atoms are nearly dependent. With μ on
+the diagonal of the Gram matrix both solve the elastic net, too: there the conditions are |Dᵀr − μx| ≤ α.
 
 The last solution of a signal is computed with its atoms in increasing order. So the codes depend on the
 dictionary, the signal, the support and the signs alone, and not on the codes that the method began with.
@@ -14,13 +15,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled_reordering, internal_reordering
-from manifold_dl.kernels.coding.active_set import SLACK, Active, Limits, add, descend, empty_workspace
-from manifold_dl.kernels.coding.common import ROUNDINGS, Code, argmax_abs, sort_by_index, subtract_fit
+from manifold_dl.kernels.backend import compiled_reordering, internal, internal_reordering
+from manifold_dl.kernels.coding.active_set import SLACK, Active, Limits, Workspace, add
+from manifold_dl.kernels.coding.active_set import descend as descend_with_factor
+from manifold_dl.kernels.coding.common import (
+    ROUNDINGS,
+    Code,
+    argmax_abs,
+    sort_by_index,
+    subtract_fit,
+)
 from manifold_dl.kernels.coding.dictionary import ROWS, correlate, empty_products, prepare
-from manifold_dl.kernels.coding.factor import append_row, solve
+from manifold_dl.kernels.coding.factor import append_row, empty_factor
+from manifold_dl.kernels.coding.factor import solve as solve_with
 from manifold_dl.kernels.coding.interface import PreparedDictionary, StartingCodes, no_codes
 from manifold_dl.kernels.coding.observed import own_dictionary
+from manifold_dl.kernels.coding.signs import descend, solve
 from manifold_dl.kernels.memory import aligned_zeros
 from manifold_dl.kernels.reduced.structures import InnerFit
 from manifold_dl.kernels.status import NOT_OPTIMAL, OK
@@ -99,55 +109,83 @@ def _fit_lasso(signals, dictionary_tuple, penalties, start_tuple, out_tuple):
     out, (alpha, mu, tol) = LassoArrays(*out_tuple), penalties
     gram, eps, n = dictionary.gram, dictionary.eps, len(signals)
     capacity = len(out.values) // max(n, 1)
-    own, products = own_dictionary(dictionary, False), empty_products(dictionary)
+    products, factor = empty_products(dictionary), empty_factor(capacity, gram)
     correlations, _, quarter, sixteenth = products
-    work, signs = empty_workspace(capacity, gram, products), np.empty(capacity, gram.dtype)
-    factor, m = work.factor, np.int64(signals.shape[1])
-    r = np.empty(signals.shape[1], gram.dtype)
+    h, goal = np.empty(len(gram), gram.dtype), np.empty(capacity, gram.dtype)
+    L, z = factor.L, factor.scratch
+    work = Workspace(factor, quarter, sixteenth, h, goal)
+    support, x, signs = np.empty(capacity, np.int32), np.empty_like(goal), np.empty_like(goal)
+    active, r = Active(support, x, signs), np.empty(signals.shape[1], gram.dtype)
     value, status, at = 0.0, OK, np.int64(0)
     for j in range(n):
         if j % ROWS == 0:
             correlate(signals[j : j + ROWS], dictionary, products)
         a = correlations[j % ROWS]
-        active = Active(out.indices[at : at + capacity], out.values[at : at + capacity], signs)
-        k = np.int64(0)
-        for i in range(start.indptr[j], start.indptr[j + 1]):
-            k = add(gram, factor, active, k, np.int64(start.indices[i]), start.values[i], eps)
         largest = abs(a[argmax_abs(a, quarter, sixteenth)])
         # A correlation that is only rounding violates nothing, however small the penalty.
         allowed = max(alpha * (1 + tol), ROUNDINGS * eps * largest)
         limits = Limits(alpha, allowed, alpha * tol + SLACK * eps * largest, eps, False)
-        k, found = descend(own, m, a, limits, active, k, work)
-        if found != OK:
-            status = NOT_OPTIMAL
-        _solve_in_order(gram, a, alpha, active, k, factor, eps)
-        subtract_fit(dictionary.atoms, signals[j], Code(active.support, active.x), k, r)
-        value += _add_signal(r, active, k, alpha, mu, out)
+        k = _take(start.indptr[j], start.indptr[j + 1], start.indices, start.values, support, x, signs)
+        k = descend(gram, a, alpha, allowed, support, x, signs, k, L, z, goal, h, quarter, sixteenth)
+        if k < 0 or not _is_sorted(support, k):
+            limits = Limits(alpha, allowed, alpha * tol + SLACK * eps * largest, eps, False)
+            k, found = _solve_in_order(dictionary, a, limits, start, j, active, k, work)
+            if found != OK:
+                status = NOT_OPTIMAL
+        subtract_fit(dictionary.atoms, signals[j], Code(support, x), k, r)
+        value += _add_signal(r, active, k, alpha, mu, at, out)
         at += k
         out.indptr[j + 1] = at
     return value, status
 
 
-@internal_reordering
-def _solve_in_order(gram, a, penalty, active, k, factor, eps):
-    """The solution for the current signs, with the atoms in increasing order."""
-    support, x, signs = active
-    is_sorted = True
+@internal
+def _take(begin, end, indices, values, support, x, signs):
+    """The last codes of a signal; how many atoms they have."""
+    k = np.int64(0)
+    for i in range(begin, end):
+        if values[i] != 0 and k < len(x):
+            support[k], x[k], signs[k] = indices[i], values[i], 1 if values[i] > 0 else -1
+            k += 1
+    return k
+
+
+@internal
+def _is_sorted(support, k):
+    ascends = True
     for l in range(1, k):
-        is_sorted &= support[l] > support[l - 1]
-    if not is_sorted:
-        sort_by_index(support, x, k)
-        for l in range(k):
-            signs[l] = np.sign(x[l])
-            append_row(gram, factor, support, l, np.int64(support[l]), eps)
-    for l in range(k):
-        x[l] = a[support[l]] - penalty * signs[l]
-    solve(factor.L, x, k)
+        ascends &= support[l] > support[l - 1]
+    return ascends
 
 
 @internal_reordering
-def _add_signal(r, active, k, alpha, mu, out):
-    """Add what a signal with the residual r contributes to gradient and energies; its value."""
+def _solve_in_order(dictionary, a, limits, start, j, active, k, work):
+    """The solution with increasing indices; without one (k < 0) by the method that knows dependent atoms.
+
+    Returns how many atoms there are, and OK or NOT_OPTIMAL.
+    """
+    support, x, signs = active
+    gram, L, z, status = dictionary.gram, work.factor.L, work.factor.scratch, OK
+    if k < 0:
+        k = np.int64(0)
+        for i in range(start.indptr[j], start.indptr[j + 1]):
+            k = add(gram, work.factor, active, k, np.int64(start.indices[i]), start.values[i], limits.eps)
+        own = own_dictionary(dictionary, False)
+        k, status = descend_with_factor(own, np.int64(0), a, limits, active, k, work)
+    sort_by_index(support, x, k)
+    for l in range(k):
+        signs[l] = 1 if x[l] > 0 else -1
+    if not solve(gram, a, limits.penalty, support, signs, np.int64(0), k, L, z, x):
+        for l in range(k):
+            append_row(gram, work.factor, support, l, np.int64(support[l]), limits.eps)
+            x[l] = a[support[l]] - limits.penalty * signs[l]
+        solve_with(L, x, k)
+    return k, status
+
+
+@internal
+def _add_signal(r, active, k, alpha, mu, at, out):
+    """Write the codes of a signal, and add what it contributes to gradient and energies; its value."""
     support, x, _ = active
     total, absolute, square = 0.0, 0.0, 0.0
     for p in range(len(r)):
@@ -157,6 +195,7 @@ def _add_signal(r, active, k, alpha, mu, out):
         absolute += abs(np.float64(xl))
         square += np.float64(xl) * xl
         out.energies[i] += np.float64(xl) * xl
+        out.indices[at + l], out.values[at + l] = i, xl
         for p in range(len(r)):
             out.gradient[i, p] -= xl * r[p]
     return 0.5 * total + alpha * absolute + 0.5 * mu * square

@@ -1,0 +1,140 @@
+"""Several coders at once: of every signal the codes that fit it best."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from manifold_dl.coders.calling import run_coder
+from manifold_dl.coders.checks import as_problem
+from manifold_dl.coders.protocol import SparseCoder, properties_of
+from manifold_dl.engines import BlockMap, Engine
+from manifold_dl.engines.protocol import partition
+from manifold_dl.engines.threads import as_engine
+from manifold_dl.engines.units import divide
+from manifold_dl.kernels import reduced
+from manifold_dl.kernels.reduced import Block
+from manifold_dl.problem.signals import blocks_of, values_of
+from manifold_dl.problem.support import as_support
+
+
+@dataclass(frozen=True)
+class BestOf:
+    """Code with several coders, and keep for every signal the codes with the smallest error.
+
+    For coders of one sparsity: a greedy choice of atoms and the largest entries of an ℓ₁ code fail on
+    different signals.
+
+    Parameters
+    ----------
+    coders : sequence of SparseCoder
+        Where two fit a signal equally well, the first one counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifold_dl import OMP, Lasso
+    >>> D = np.array([[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]])
+    >>> coder = BestOf([OMP(sparsity=1), Lasso(alpha=0.1, sparsity=1)])
+    >>> coder.encode(np.array([[0.6], [0.8]]), D).toarray().round(12).ravel()
+    array([0., 0., 1.])
+    """
+
+    coders: Sequence[SparseCoder]
+
+    def __post_init__(self) -> None:
+        if not self.coders or not all(hasattr(coder, "encode") for coder in self.coders):
+            raise ValueError(f"coders={self.coders!r}: give a list of one coder or more.")
+
+    @property
+    def optimal_on_support(self) -> bool:
+        """Whether the codes of all coders are."""
+        return all(properties_of(coder).optimal_on_support for coder in self.coders)
+
+    @property
+    def scale_equivariant(self) -> bool:
+        """Whether all coders are."""
+        return all(properties_of(coder).scale_equivariant for coder in self.coders)
+
+    @property
+    def numbers_atoms(self) -> bool:
+        """Whether any coder does."""
+        return any(properties_of(coder).numbers_atoms for coder in self.coders)
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether all coders have codes ≥ 0 only."""
+        return all(properties_of(coder).nonnegative for coder in self.coders)
+
+    def encode(
+        self,
+        signals: np.ndarray,
+        dictionary: np.ndarray,
+        *,
+        codes: Any = None,
+        iteration: int | None = None,
+        threads: int | None = None,
+        weights: Any = None,
+    ) -> scipy.sparse.csc_array:
+        """Codes of the columns of `signals` over the columns of `dictionary`.
+
+        Parameters
+        ----------
+        signals : m×n array
+            A signal in every column.
+        dictionary : m×d array
+            An atom in every column, of any norm.
+        codes : d×n sparse or dense array, optional
+            The last codes of the same signals, for the coders that take them.
+        iteration : int, optional
+            The outer iteration, for the coders that take it.
+        threads : int, optional
+            All processors by default. The codes do not depend on it.
+        weights : array of length n or m×n array, optional
+            Numbers ≥ 0, which all coders have to take. One per entry multiplies its squared error; 0 marks a
+            missing entry.
+
+        Returns
+        -------
+        csc_array
+            d×n, of the dtype of the signals.
+        """
+        Y, D, W = as_problem(signals, dictionary, weights)
+        options = {"codes": codes, "iteration": iteration, "threads": threads, "weights": W}
+        found = [run_coder(coder, Y, D, **options) for coder in self.coders]
+        errors = [squared_errors(Y, D, X, as_engine(threads), W) for X in found]
+        best = np.argmin(errors, axis=0)
+        columns = [np.flatnonzero(best == place) for place in range(len(found))]
+        parts = [X[:, own] for X, own in zip(found, columns, strict=True)]
+        order = np.argsort(np.concatenate(columns), kind="stable")
+        return scipy.sparse.csc_array(scipy.sparse.hstack(parts, format="csc")[:, order])
+
+
+def squared_errors(
+    Y: np.ndarray,
+    D: np.ndarray,
+    codes: scipy.sparse.csc_array,
+    engine: Engine,
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
+    """‖y − Dx‖² of every signal, with m×n weights Σ w (y − Dx)²."""
+    support = as_support(codes, Y.shape[1], D.shape[1])
+    assert support.values is not None
+    own = engine.open([None if weights is None else weights[:, part].T for part in partition(Y.shape[1])])
+    blocks = engine.open(blocks_of(Y.T, support)), engine.open(values_of(support.values, support)), own
+    return np.concatenate(engine.states(BlockMap(squared_errors_block, blocks, (np.ascontiguousarray(D.T),))))
+
+
+def squared_errors_block(
+    block: Block, codes: np.ndarray, weights: np.ndarray | None, atoms: np.ndarray
+) -> tuple[None, np.ndarray]:
+    """‖y − Dx‖² of every signal of one block, each in units in which its squares are ordinary numbers."""
+    exponents = np.frexp(np.abs(block.signals).max(axis=1))[1]
+    rest = np.array(divide(block.signals, exponents[:, None]), order="C")
+    x = divide(codes, np.repeat(exponents, np.diff(block.indptr)))
+    reduced.add_products(rest, block.indptr, block.indices, -x, atoms)
+    if weights is None:
+        return None, np.einsum("nm,nm->n", rest, rest, dtype=float)
+    return None, np.einsum("nm,nm,nm->n", weights, rest, rest, dtype=float)
