@@ -113,7 +113,7 @@ def draw(path):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 4, figsize=(10, 5.2), layout="constrained")
-    for row, (picture, kind) in zip(axes, (("camera", "50 %"), ("astronaut", "text")), strict=True):
+    for row, (picture, kind) in zip(axes, (("camera", "50 %"), ("brick", "text")), strict=True):
         clean = getattr(data, picture)() / 255
         mask = mask_of(kind, clean.shape[:2])
         shown = slice(60, 260), slice(120, 320)

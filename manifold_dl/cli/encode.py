@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manifold_dl.cli.choices import coder_named, names_of
-from manifold_dl.cli.options import Columns, Force, Json, Quiet, Threads, input_file
+from manifold_dl.cli.options import Columns, Force, Json, Missing, Quiet, Threads, input_file
 from manifold_dl.cli.outputs import output_file, report, require_writable
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def encode(
         int | None, typer.Option(min=1, help="Atoms per signal; by default as many as in learning.")
     ] = None,
     columns: Columns = False,
+    missing: Missing = None,
     threads: Threads = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -43,24 +44,24 @@ def encode(
 
     MODEL comes from learn, and holds the coder it was learned with: that one is used, unless --coder names
     another. DATA has a signal in every row, and so have the codes (or in every column: --columns). Read them
-    with scipy.sparse.load_npz.
+    with scipy.sparse.load_npz. With --missing nan, NaN in DATA marks missing entries.
     """
     require_writable(out, force, (".npz",))
     import scipy.sparse
 
     from manifold_dl.cli.bars import Bars
-    from manifold_dl.cli.signals import read_signals
+    from manifold_dl.cli.signals import read_incomplete
     from manifold_dl.learning import storage
 
     learned = storage.load(model)
-    D, Y = learned.dictionary, read_signals(data, columns)
+    D, (Y, W) = learned.dictionary, read_incomplete(data, columns, missing)
     if len(Y) != len(D):
         other = "" if len(Y.T) != len(D) else " Its transpose has: see --columns."
         raise ValueError(f"{data} has signals of length {len(Y)}, the atoms have length {len(D)}.{other}")
     chosen = choose_coder(model, learned, coder, sparsity)
     begin = time.perf_counter()
     with Bars(quiet or as_json) as bars:
-        codes, error = _encode_blocks(chosen, Y, D, threads, bars.bar(data.name))
+        codes, error = _encode_blocks(chosen, Y, W, D, threads, bars.bar(data.name))
     with output_file(out, force) as file:
         scipy.sparse.save_npz(file, codes if columns else codes.T.tocsr())
     n, seconds = Y.shape[1], time.perf_counter() - begin
@@ -116,9 +117,9 @@ def choose_coder(model: Path, learned: Any, name: str | None, sparsity: int | No
 
 
 def _encode_blocks(
-    coder: Any, Y: "np.ndarray", D: "np.ndarray", threads: int | None, bar: "Bar"
+    coder: Any, Y: "np.ndarray", W: "np.ndarray | None", D: "np.ndarray", threads: int | None, bar: "Bar"
 ) -> tuple[Any, float]:
-    """Return the codes (sparse, d×n) and ‖Y − DX‖², block by block with progress."""
+    """Return the codes (sparse, d×n) and ‖Y − DX‖² over the entries with weight, block by block."""
     import numpy as np
     import scipy.sparse
 
@@ -127,7 +128,9 @@ def _encode_blocks(
     blocks, error = [], 0.0
     for first in range(0, Y.shape[1], BLOCK):
         signals = Y[:, first : first + BLOCK]
-        blocks.append(run_coder(coder, signals, D.astype(Y.dtype), threads=threads))
-        error += float(np.sum((signals - D @ blocks[-1]) ** 2))
+        weights = None if W is None else W[:, first : first + BLOCK]
+        blocks.append(run_coder(coder, signals, D.astype(Y.dtype), threads=threads, weights=weights))
+        squares = (signals - D @ blocks[-1]) ** 2
+        error += float(np.sum(squares if weights is None else weights * squares))
         bar.count(first + signals.shape[1], Y.shape[1], "coding")
     return scipy.sparse.hstack(blocks, format="csc"), error

@@ -9,7 +9,18 @@ import typer
 from manifold_dl.cli import choices
 from manifold_dl.cli.choices import UpdateChoice, coder_named
 from manifold_dl.cli.errors import Failure
-from manifold_dl.cli.options import Atoms, Columns, Force, Iterations, Json, Quiet, Seed, Threads, input_file
+from manifold_dl.cli.options import (
+    Atoms,
+    Columns,
+    Force,
+    Iterations,
+    Json,
+    Missing,
+    Quiet,
+    Seed,
+    Threads,
+    input_file,
+)
 from manifold_dl.cli.outputs import partial_result_saved, report, require_still_absent, require_writable
 
 
@@ -19,6 +30,7 @@ def learn(
     sparsity: Annotated[int, typer.Option(min=1, help="Atoms per signal.")],
     out: Annotated[Path, typer.Option(help="The .npz file to write.")],
     columns: Columns = False,
+    missing: Missing = None,
     iterations: Iterations = 50,
     coder: choices.CoderOption = "omp",
     update: choices.UpdateOption = "simco",
@@ -36,11 +48,12 @@ def learn(
     """Learn a dictionary from the signals in a .npy file.
 
     DATA is a matrix with a signal in every row, as in scikit-learn (or in every column: --columns). The
-    result is read by encode, or in Python by manifold_dl.load(path): there, an atom is a column.
+    result is read by encode, or in Python by manifold_dl.load(path): there, an atom is a column. With
+    --missing nan, NaN in DATA marks missing entries.
     """
     require_writable(out, force, (".npz",))
     from manifold_dl.cli.bars import Bars
-    from manifold_dl.cli.signals import read_signals
+    from manifold_dl.cli.signals import read_incomplete
     from manifold_dl.learning.learn import learn_dictionary
     from manifold_dl.learning.result import Reason
 
@@ -53,7 +66,7 @@ def learn(
         "rng": seed,
         "threads": threads,
     }
-    Y = read_signals(data, columns)
+    Y, settings["weights"] = read_incomplete(data, columns, missing)
     begin = time.perf_counter()
     with Bars(quiet or as_json) as bars, partial_result_saved(out):
         result = learn_dictionary(Y, atoms, callbacks=[bars.bar(data.name)], **settings)
@@ -61,7 +74,7 @@ def learn(
         raise KeyboardInterrupt
     seconds = time.perf_counter() - begin
     _save(result, out, force)
-    facts = {"out": out, "sparsity": sparsity, **_facts(result, Y), "seconds": seconds}
+    facts = {"out": out, "sparsity": sparsity, **_facts(result, Y, settings["weights"]), "seconds": seconds}
     report(facts, _sentence(facts), as_json=as_json, quiet=quiet)
 
 
@@ -75,16 +88,17 @@ def _save(result: Any, out: Path, force: bool) -> None:
         raise Failure(f"{out} could not be written: {error.strerror or error}.") from None
 
 
-def _facts(result: Any, Y: Any) -> dict[str, Any]:
-    from manifold_dl.learning.signal_sums import squared_error
+def _facts(result: Any, Y: Any, weights: Any) -> dict[str, Any]:
+    from manifold_dl.learning.signal_sums import LossScale, squared_error
 
+    error = squared_error(Y, result.dictionary, result.codes, weights=weights)
     return {
         "signals": Y.shape[1],
         "length": Y.shape[0],
         "atoms": result.dictionary.shape[1],
         "iterations": len(result.history),
         # Of the result as it is stored: in the last step of the history the codes may have had a ridge.
-        "loss": squared_error(Y, result.dictionary, result.codes) / Y.shape[1],
+        "loss": error / LossScale.of(Y, weights).total_weight,
         "explained": result.explained,
         "reason": result.reason.name.lower(),
     }

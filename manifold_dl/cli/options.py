@@ -15,6 +15,11 @@ Columns = Annotated[
     bool, typer.Option("--columns", help="The file has a signal in every column, not in every row.")
 ]
 
+Missing = Annotated[
+    str | None,
+    typer.Option(metavar="nan", help="What marks missing entries: nan. By default it is refused."),
+]
+
 
 def input_file(name: str, text: str) -> Any:
     """Return an argument that names a file to read.

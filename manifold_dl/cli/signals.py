@@ -7,7 +7,39 @@ import numpy as np
 from manifold_dl._validation import as_matrix
 
 
-def read_signals(path: Path, columns: bool) -> np.ndarray:
+def read_incomplete(path: Path, columns: bool, missing: str | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Read signals from a file in which NaN may mark missing entries.
+
+    Parameters
+    ----------
+    path : Path
+        A .npy file with a matrix of numbers.
+    columns : bool
+        Whether the file has a signal in every column; otherwise in every row.
+    missing : "nan" or None
+        The option ``--missing``; None refuses NaN.
+
+    Returns
+    -------
+    signals, weights
+        m×n arrays. The weights are 0 for missing entries and 1 for others; None if nothing is missing.
+
+    Raises
+    ------
+    ValueError
+        If the file is not such a matrix, or `missing` is something else.
+    """
+    if missing is None:
+        return read_signals(path, columns), None
+    if missing.lower() != "nan":
+        raise ValueError(f"--missing {missing}: missing entries are marked by nan.")
+    signals = read_signals(path, columns, finite=False)
+    weights = (~np.isnan(signals)).astype(signals.dtype)
+    signals = as_matrix(np.where(weights > 0, signals, 0), str(path))  # infinity stays refused
+    return signals, None if weights.all() else weights
+
+
+def read_signals(path: Path, columns: bool, finite: bool = True) -> np.ndarray:
     """Read signals from a file.
 
     Parameters
@@ -16,6 +48,8 @@ def read_signals(path: Path, columns: bool) -> np.ndarray:
         A .npy file with a matrix of numbers.
     columns : bool
         Whether the file has a signal in every column; otherwise in every row.
+    finite : bool
+        Whether NaN and infinity are refused.
 
     Returns
     -------
@@ -38,5 +72,5 @@ def read_signals(path: Path, columns: bool) -> np.ndarray:
     if not isinstance(array, np.ndarray):
         array.close()
         raise ValueError(f"{path} is an archive of arrays; give a .npy file with one matrix.")
-    matrix = as_matrix(array, str(path))
+    matrix = as_matrix(array, str(path), finite=finite)
     return matrix if columns else matrix.T

@@ -63,6 +63,11 @@ class BestOf:
         """Whether any coder does."""
         return any(properties_of(coder).numbers_atoms for coder in self.coders)
 
+    @property
+    def nonnegative(self) -> bool:
+        """Whether all coders have codes ≥ 0 only."""
+        return all(properties_of(coder).nonnegative for coder in self.coders)
+
     def encode(
         self,
         signals: np.ndarray,

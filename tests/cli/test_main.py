@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import manifold_dl
 from manifold_dl.cli import app
 
-COMMANDS = ["demo", "denoise", "learn", "encode", "recover", "reproduce", "warm-up", "info"]
+COMMANDS = ["demo", "denoise", "inpaint", "learn", "encode", "recover", "reproduce", "warm-up", "info"]
 
 
 def test_help_names_every_command():

@@ -1,0 +1,94 @@
+"""Inpainting: what never matters, what is kept, and the gain over a smooth fill."""
+
+import numpy as np
+import pytest
+
+from manifold_dl.images import inpaint
+from manifold_dl.images.filling import smooth_fill
+
+SMALL = {"patch_size": 6, "n_atoms": 80, "n_patches": 1_000, "max_iter": 3}
+
+
+def texture(rows=48, columns=56, channels=None):
+    """Diagonal stripes and an edge: smooth along lines, as pictures are."""
+    i, j = np.mgrid[:rows, :columns]
+    picture = 0.5 + 0.2 * np.sin(0.9 * (i + j)) + 0.2 * (j > columns // 2)
+    if channels is None:
+        return picture
+    return np.stack([picture * (c + 1) / channels for c in range(channels)], axis=2)
+
+
+def missing_at_random(fraction, shape=(48, 56)):
+    return np.random.default_rng(0).random(shape) < fraction
+
+
+def error(a, b):
+    return np.sqrt(np.mean((np.asarray(a, float) - b) ** 2))
+
+
+@pytest.mark.parametrize("channels", [None, 3])
+def test_patches_fill_in_better_than_the_smooth_fill(channels):
+    clean, mask = texture(channels=channels), missing_at_random(0.5)
+    result = inpaint(clean, mask, **SMALL)
+    missing = np.broadcast_to(mask.reshape(*mask.shape, *[1] * (clean.ndim - 2)), clean.shape)
+    smooth = smooth_fill(np.atleast_3d(clean), np.atleast_3d(missing)).reshape(clean.shape)
+    assert error(result.image, clean) < 0.8 * error(smooth, clean)
+    np.testing.assert_array_equal(result.image[~missing], clean[~missing])
+    assert result.missing == pytest.approx(mask.mean()) and len(result.history) <= 3
+    assert result.dictionary.shape == (36 * (channels or 1), 80)
+
+
+def test_values_of_missing_pixels_never_matter():
+    clean, mask = texture(), missing_at_random(0.4)
+    pictures = [
+        inpaint(np.where(mask, hidden, clean), mask, **SMALL).image for hidden in (np.nan, 1e300, 0.5)
+    ]
+    np.testing.assert_array_equal(pictures[0], pictures[1])
+    np.testing.assert_array_equal(pictures[0], pictures[2])
+
+
+def test_integers_keep_their_type_and_range():
+    clean, mask = (255 * texture()).astype(np.uint8), missing_at_random(0.3)
+    result = inpaint(clean, mask, **SMALL)
+    assert result.image.dtype == np.uint8
+    assert error(result.image, clean) < 10
+
+
+def test_noise_is_removed_too_where_sigma_says_so():
+    clean, mask = texture(), missing_at_random(0.3)
+    noisy = clean + 0.05 * np.random.default_rng(1).standard_normal(clean.shape)
+    result = inpaint(noisy, mask, sigma=0.05, **SMALL)
+    assert error(result.image[~mask], clean[~mask]) < 0.8 * 0.05
+    assert error(result.image, clean) < error(inpaint(noisy, mask, **SMALL).image, clean)
+
+
+def test_hole_without_any_observed_pixel_in_a_patch_is_filled_in():
+    clean, mask = texture(), np.zeros((48, 56), bool)
+    mask[15:30, 10:25] = True
+    result = inpaint(clean, mask, **SMALL)
+    assert np.isfinite(result.image).all()
+    # Between the extremes of the texture, with what an average may overshoot.
+    assert clean.min() - 0.3 < result.image.min() and result.image.max() < clean.max() + 0.3
+
+
+def test_smooth_fill_continues_a_plane_and_keeps_what_is_known():
+    plane = np.add.outer(0.3 * np.arange(30.0), 0.7 * np.arange(20.0))[:, :, None]
+    missing = missing_at_random(0.6, plane.shape)
+    filled = smooth_fill(np.where(missing, -7, plane), missing)
+    np.testing.assert_array_equal(filled[~missing], plane[~missing])
+    # A plane has no Laplacian but at the border of the picture; conjugate gradients end at 1e-3.
+    assert np.abs(filled - plane)[3:-3, 3:-3].max() < 0.2
+
+
+@pytest.mark.parametrize(
+    ("image", "mask", "kind", "sentence"),
+    [
+        (texture(), np.ones((48, 56), bool), ValueError, "nothing to learn from"),
+        (texture(), np.zeros((48, 56)), TypeError, "True where a pixel is missing"),
+        (texture(), np.zeros((4, 5), bool), ValueError, "does not fit a picture"),
+        (np.where(missing_at_random(0.1), np.nan, texture()), missing_at_random(0.05), ValueError, "NaN"),
+    ],
+)
+def test_invalid_arguments_are_refused(image, mask, kind, sentence):
+    with pytest.raises(kind, match=sentence):
+        inpaint(image, mask, **SMALL)
