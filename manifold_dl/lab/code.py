@@ -43,7 +43,7 @@ def code(settings: Settings, upload: Upload | None = None, own_text: str = "") -
     <BLANKLINE>
     truth, codes, Y = mdl.datasets.synthetic(16, 32, 300, sparsity=4, rng=0)
     support = codes != 0
-    D = mdl.manifolds.Spheres(16, 32).random_point(rng=1)
+    D = mdl.manifolds.Spheres(16, 32).random_point(rng=101)
     <BLANKLINE>
     optimizer = TrustRegions(max_iterations=50, verbosity=0)
     problem = mdl.update_problem(Y, support)
@@ -109,69 +109,74 @@ class _Writer:
             atoms = [[float(x) for x in atom.replace(",", " ").split()] for atom in s.typed.strip(" ;").split(";")]
             lines = [f"D = {self.np}.array({atoms}).T", f"D = D / {self.np}.linalg.norm(D, axis=0)"]
         elif s.data == "synthetic":
-            lines = [f"D = mdl.manifolds.Spheres({s.m}, {s.d}).random_point(rng={s.start_seed})"]
+            lines = [f"D = mdl.manifolds.Spheres({s.m}, {s.d}).random_point(rng={s.start_rng})"]
         else:
-            lines = [f"D = mdl.manifolds.Spheres(len(Y), {s.d}).random_point(rng={s.start_seed})"]
+            lines = [f"D = mdl.manifolds.Spheres(len(Y), {s.d}).random_point(rng={s.start_rng})"]
         if self.has_support and s.data != "synthetic":
             lines.append(f"support = mdl.OMP(sparsity={s.sparsity}).encode(Y, D) != 0")
         return lines
 
     def solve(self) -> list[str]:
-        s, ridges = self.settings, parts.ridges(self.settings.mu)
+        s, penalties = self.settings, parts.penalties(self.settings)
         lines = [*self.regularizers(), f"optimizer = {self.optimizer()}"]
         is_population = plugins.get("optimizers", s.optimizer) in (NelderMead, ParticleSwarm)
-        moves_all = not self.has_support or plugins.get("schedules", s.schedule) is AllAtoms
-        if moves_all and len(ridges) == 1 and s.sweeps == 1 and not is_population:
-            lines += [f"problem = {self.problem(self.ridge(ridges[0]))}"]
+        moves_all = plugins.get("schedules", s.schedule) is AllAtoms
+        if moves_all and len(penalties) == 1 and s.sweeps == 1 and not is_population:
+            lines += [f"problem = {self.problem(*penalties[0])}"]
             lines += [f"D = optimizer.run(problem, initial_point={self.initial('D')}).point"]
             return [*lines, "X = problem.codes(D)", self.result("problem.cost(D)")]
-        lines.append(f"draws = {self.np}.random.default_rng({s.start_seed})")
-        run = "mdl.optimizers.OptimizerRun(optimizer).minimize"
-        loop = self.loop(ridges)
+        loop, given = self.loop(penalties)
         indent = "    " * len(loop)
+        lines.append(f"draws = {self.np}.random.default_rng({s.start_rng})")
+        run = "mdl.optimizers.OptimizerRun(optimizer).minimize"
         if moves_all:
-            lines += loop
-            lines += [f"{indent}problem = {self.problem(self.ridge(ridges[0], len(ridges) > 1))}"]
+            lines += [*loop, f"{indent}problem = {self.problem(*given)}"]
             lines += [f"{indent}D = {run}(problem, {self.initial('D')}, draws)"]
             return [*lines, "X = problem.codes(D)", self.result("problem.cost(D)")]
-        first = self.ridge(ridges[0])
-        lines += [f"schedule = {self.schedule()}", f"order = {self.np}.random.default_rng({s.start_seed})"]
-        lines += [f"X = mdl.update_problem(Y, support{first}).codes(D)  # of the initial dictionary", *loop]
-        lines += [f"{indent}for I in mdl.schedules.sweep(schedule, {s.d}, order):"]
-        inner = self.problem(self.ridge(ridges[0], len(ridges) > 1), "X, atoms=I, dictionary=D")
-        lines += [f"{indent}    problem = {inner}"]
-        lines += [f"{indent}    point = {run}(problem, {self.initial('D[:, I]')}, draws)"]
+        lines += [f"schedule = {self.schedule()}", f"order = {self.np}.random.default_rng({s.start_rng})"]
+        if self.has_support:
+            first = _ridge(penalties[0][1])
+            lines += [f"X = mdl.update_problem(Y, support{first}).codes(D)  # of the initial dictionary"]
+        lines += [*loop, f"{indent}for I in mdl.schedules.sweep(schedule, {s.d}, order):"]
+        lines += [f"{indent}    problem = {self.problem(*given, subset=True)}"]
+        lines += [f"{indent}    start = {self.initial('D[:, I]')}"]
+        lines += [f"{indent}    point = {run}(problem, start, draws)"]
         lines += [f"{indent}    D, X = problem.dictionary(point), problem.codes(point)"]
-        penalty = " + sum(R.value(D) for R in regularizers)" if s.regularizer != NONE else ""
-        ridge = f" + {ridges[-1]:g} * {self.np}.sum(X.data**2)" if ridges[-1] else ""
-        objective = f"{self.np}.sum((Y - D @ X) ** 2){ridge}{penalty}"
-        return [*lines, self.result(objective)]
+        return [*lines, self.result(self.objective(penalties[-1][1]))]
 
-    def loop(self, ridges: list[float]) -> list[str]:
-        lines = []
-        if len(ridges) > 1:
-            lines.append(f"for mu in {ridges}:")
+    def loop(self, penalties: list[tuple[float, float]]) -> tuple[list[str], tuple[Any, Any]]:
+        """The loops around a sweep, and how α and μ are called in them."""
+        lines, given = [], penalties[0]
+        if len(penalties) > 1 and self.has_support:
+            lines, given = [f"for mu in {[mu for _, mu in penalties]}:"], (0.0, "mu")
+        elif len(penalties) > 1:
+            lines, given = [f"for alpha, mu in {penalties}:"], ("alpha", "mu")
         if self.settings.sweeps > 1:
             lines.append("    " * len(lines) + f"for sweep in range({self.settings.sweeps}):")
-        return lines
+        return lines, given
+
+    def objective(self, mu: float) -> str:
+        """That of all atoms, after the last set has moved."""
+        if not self.has_support:
+            return "problem.cost(point)"
+        ridge = f" + {mu:g} * {self.np}.sum(X.data**2)" if mu else ""
+        penalty = " + sum(R.value(D) for R in regularizers)" if self.settings.regularizer != NONE else ""
+        return f"{self.np}.sum((Y - D @ X) ** 2){ridge}{penalty}"
 
     @property
     def has_support(self) -> bool:
         return self.settings.problem == "update_problem"
 
-    def problem(self, ridge: str, support: str = "support") -> str:
-        s, options = self.settings, ""
+    def problem(self, alpha: Any, mu: Any, subset: bool = False) -> str:
+        s, options = self.settings, ", atoms=I, dictionary=D" if subset else ""
         if s.manifold != "Spheres":
             options += f", manifold={self.name('manifolds', s.manifold)}"
-        options += ridge
+        options += _ridge(mu)
         if s.regularizer != NONE:
             options += ", regularizers=regularizers"
         if not self.has_support:
-            return f"mdl.lasso_problem(Y, {s.d}, alpha={s.alpha:g}{options})"
-        return f"mdl.update_problem(Y, {support}{options})"
-
-    def ridge(self, mu: float, is_variable: bool = False) -> str:
-        return ", mu=mu" if is_variable else f", mu={mu:g}" if mu else ""
+            return f"mdl.lasso_problem(Y, {s.d}, alpha={alpha}{options})"
+        return f"mdl.update_problem(Y, {'X' if subset else 'support'}{options})"
 
     def initial(self, atoms: str) -> str:
         spheres = plugins.get("manifolds", self.settings.manifold) is Spheres
@@ -237,6 +242,10 @@ class _Writer:
             module = f"pymanopt.{places.get(kind, kind)}"
         self.imports.add(f"from {module} import {called}")
         return called
+
+
+def _ridge(mu: Any) -> str:
+    return f", mu={mu}" if mu else ""
 
 
 class _Verbatim(str):

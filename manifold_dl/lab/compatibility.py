@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl import problem as problems
 from manifold_dl.components.entry_points import metadata_read_once
 from manifold_dl.lab import parts
 from manifold_dl.lab.data import Data, Upload
@@ -63,7 +62,7 @@ def options(control: str, own: Own = Own()) -> list[str]:  # noqa: B008 - frozen
     ['update_problem', 'lasso_problem']
     """
     if control == "problem":
-        return [name for name in PROBLEMS if hasattr(problems, name)]
+        return list(PROBLEMS)
     names = parts.names(KINDS[control])
     if control == "regularizer":
         return [NONE, *names, *([OWN] if own.allowed else [])]
@@ -168,7 +167,8 @@ def _try(job: Job) -> None:
             atoms = sweep(few.schedule, few.start.shape[1], 0)[0]
         except Exception as error:  # of a schedule that somebody wrote
             raise Refused("schedule", error) from None
-    stage = Stage(atoms, few.start, few.support, min(job.ridges))
+    alpha, mu = min(job.penalties, key=lambda pair: pair[1])
+    stage = Stage(atoms, few.start, few.support, alpha, mu)
     try:
         problem = make_problem(few, stage, threads=1)
         start = initial_point(few, stage, problem)

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from manifold_dl import problem as problems
 from manifold_dl.coders import OMP
 from manifold_dl.lab import parts
 from manifold_dl.lab.data import Data, Upload, load
 from manifold_dl.lab.settings import Refused, Settings
 from manifold_dl.manifolds import Spheres
+from manifold_dl.problem import lasso_problem, update_problem
 from manifold_dl.schedules import AllAtoms, sweep
 
 
@@ -31,9 +31,10 @@ class Job:
     start : array (m×d)
         The initial dictionary, unit atoms.
     support : sparse array (d×n) or None
-        Ω; None where the codes follow by the lasso.
+        Ω; None where a lasso finds the codes.
     manifold : factory (m, k) → manifold
-    ridges : list of float
+    penalties : list of (float, float)
+        α and μ, in turn.
     schedule : Schedule
     searcher : line searcher or None
     regularizers : list
@@ -44,7 +45,7 @@ class Job:
     start: np.ndarray
     support: Any
     manifold: Any
-    ridges: list[float]
+    penalties: list[tuple[float, float]]
     schedule: Any
     searcher: Any
     regularizers: list[Any]
@@ -57,7 +58,7 @@ class Job:
     @property
     def moves_all(self) -> bool:
         """Whether all atoms move together."""
-        return self.is_lasso or isinstance(self.schedule, AllAtoms)
+        return isinstance(self.schedule, AllAtoms)
 
     @property
     def energy(self) -> float:
@@ -68,7 +69,7 @@ class Job:
     def n_stages(self) -> int:
         """The number of times that an optimizer runs."""
         sets = 1 if self.moves_all else len(sweep(self.schedule, self.start.shape[1], 0))
-        return len(self.ridges) * self.settings.sweeps * sets
+        return len(self.penalties) * self.settings.sweeps * sets
 
     def optimizer(self, searcher: Any = None) -> Any:
         """A new optimizer, with the line searcher given or its own."""
@@ -80,7 +81,8 @@ class Stage(NamedTuple):
 
     atoms: np.ndarray | None  # I; None for all
     dictionary: np.ndarray  # D, the whole
-    codes: Any  # X, or only the support where all atoms move
+    codes: Any  # X, or only the support where all atoms move; None where a lasso finds them
+    alpha: float
     mu: float
 
 
@@ -110,23 +112,21 @@ def make_job(settings: Settings, upload: Upload | None = None, own: Any = None) 
     (4, 6)
     """
     data = load(settings, upload)
-    ridges = parts.ridges(settings.mu)
+    penalties = parts.penalties(settings)
     factory, schedule = parts.manifold(settings), parts.schedule(settings)
     start = initial_dictionary(settings, len(data.signals))
     support = None if settings.problem == "lasso_problem" else _support(settings, data, start)
     energy = float(np.sum(data.signals**2))
-    penalties = parts.regularizers(settings, energy, start, data.patch, own)
-    job = Job(settings, data, start, support, factory, ridges, schedule, parts.line_searcher(settings), penalties)
-    if job.is_lasso and not isinstance(schedule, AllAtoms):
-        raise Refused("schedule", "lasso_problem moves all atoms together: its schedule is AllAtoms.")
-    return job
+    regularizers = parts.regularizers(settings, energy, start, data.patch, own)
+    searcher = parts.line_searcher(settings)
+    return Job(settings, data, start, support, factory, penalties, schedule, searcher, regularizers)
 
 
 def initial_dictionary(settings: Settings, m: int) -> np.ndarray:
     """The start: random or typed atoms of norm 1."""
     if settings.start == "typed":
         return _typed(settings.typed, m, settings.d)
-    return Spheres(m, settings.d).random_point(rng=settings.start_seed)
+    return Spheres(m, settings.d).random_point(rng=settings.start_rng)
 
 
 def initial_point(job: Job, stage: Stage, problem: Any) -> np.ndarray:
@@ -138,12 +138,11 @@ def initial_point(job: Job, stage: Stage, problem: Any) -> np.ndarray:
 def make_problem(job: Job, stage: Stage, threads: int | None = None) -> Any:
     """The Pymanopt problem of one stage."""
     options = {"manifold": job.manifold, "mu": stage.mu, "regularizers": job.regularizers, "threads": threads}
+    if stage.atoms is not None:
+        options |= {"atoms": stage.atoms, "dictionary": stage.dictionary}
     if job.is_lasso:
-        return problems.lasso_problem(job.data.signals, job.settings.d, alpha=job.settings.alpha, **options)
-    if stage.atoms is None:
-        return problems.update_problem(job.data.signals, stage.codes, **options)
-    options |= {"atoms": stage.atoms, "dictionary": stage.dictionary}
-    return problems.update_problem(job.data.signals, stage.codes, **options)
+        return lasso_problem(job.data.signals, job.settings.d, alpha=stage.alpha, **options)
+    return update_problem(job.data.signals, stage.codes, **options)
 
 
 def solve(job: Job) -> Generator[tuple[Stage, Any], np.ndarray, None]:
@@ -165,19 +164,20 @@ def solve(job: Job) -> Generator[tuple[Stage, Any], np.ndarray, None]:
     >>> stage.mu, problem.manifold.dim
     (0.0, 18)
     """
-    rng, dictionary = np.random.default_rng(job.settings.start_seed), job.start
+    rng, dictionary = np.random.default_rng(job.settings.start_rng), job.start
     codes = job.support
-    if not job.moves_all:  # the other atoms keep their codes, so that there have to be some
-        codes = problems.update_problem(job.data.signals, codes, mu=job.ridges[0]).codes(dictionary)
-    for mu in job.ridges:
+    keeps_codes = not (job.is_lasso or job.moves_all)  # those of the atoms that do not move
+    if keeps_codes:
+        codes = update_problem(job.data.signals, codes, mu=job.penalties[0][1]).codes(dictionary)
+    for alpha, mu in job.penalties:
         for _ in range(job.settings.sweeps):
             sets = [None] if job.moves_all else sweep(job.schedule, dictionary.shape[1], rng)
             for atoms in sets:
-                stage = Stage(atoms, dictionary, codes, mu)
+                stage = Stage(atoms, dictionary, codes, alpha, mu)
                 problem = make_problem(job, stage)
                 point = yield stage, problem
                 dictionary = problem.dictionary(point)
-                if not job.moves_all:
+                if keeps_codes:
                     codes = problem.codes(point)
 
 

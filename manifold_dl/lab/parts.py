@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from manifold_dl import plugins
-from manifold_dl._validation import as_ridge
+from manifold_dl._validation import as_alpha, as_ridge
 from manifold_dl.components import by_name
 from manifold_dl.lab.settings import NONE, OWN, Refused, Settings
 from manifold_dl.regularizers import scaled
 
-MOST_RIDGES = 12
+MOST_NUMBERS = 12
 
 
 def names(kind: str) -> list[str]:
@@ -39,17 +39,17 @@ def names(kind: str) -> list[str]:
     return plugins.available(kind)
 
 
-def ridges(text: str) -> list[float]:
-    """The ridges μ of a run, in turn.
+def penalties(settings: Settings) -> list[tuple[float, float]]:
+    """The pairs (α, μ) of a run, in turn; of the shorter list the last number holds on.
 
     Parameters
     ----------
-    text : str
-        Numbers separated by commas.
+    settings : Settings
 
     Returns
     -------
-    list of float
+    list of (float, float)
+        α is 0 for `update_problem`, which has none.
 
     Raises
     ------
@@ -57,23 +57,35 @@ def ridges(text: str) -> list[float]:
 
     Examples
     --------
-    >>> ridges("0.1, 0.01, 0")
-    [0.1, 0.01, 0.0]
-    >>> ridges("0.1, x")
+    >>> penalties(Settings(mu="0.1, 0"))
+    [(0.0, 0.1), (0.0, 0.0)]
+    >>> penalties(Settings(problem="lasso_problem", alpha="0.3, 0.1"))
+    [(0.3, 0.0), (0.1, 0.0)]
+    >>> penalties(Settings(mu="0.1, x"))
     Traceback (most recent call last):
     ...
     manifold_dl.lab.settings.Refused: mu='0.1, x': give one number, or several separated by commas.
     """
+    mus = _numbers("mu", settings.mu, as_ridge)
+    alphas = [0.0]
+    if settings.problem == "lasso_problem":
+        alphas = _numbers("alpha", settings.alpha, as_alpha)
+    turns = max(len(mus), len(alphas))
+    return [(alphas[min(t, len(alphas) - 1)], mus[min(t, len(mus) - 1)]) for t in range(turns)]
+
+
+def _numbers(control: str, text: str, check: Callable[[Any], float]) -> list[float]:
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
-        raise Refused("mu", f"mu={text!r}: give one number, or several separated by commas.") from None
-    if len(values) > MOST_RIDGES:
-        raise Refused("mu", f"mu has {len(values)} numbers; give at most {MOST_RIDGES}.")
+        message = f"{control}={text!r}: give one number, or several separated by commas."
+        raise Refused(control, message) from None
+    if len(values) > MOST_NUMBERS:
+        raise Refused(control, f"{control} has {len(values)} numbers; give at most {MOST_NUMBERS}.")
     try:
-        return [as_ridge(value) for value in values]
+        return [check(value) for value in values]
     except (TypeError, ValueError) as error:
-        raise Refused("mu", error) from None
+        raise Refused(control, error) from None
 
 
 def manifold(settings: Settings) -> Callable[[int, int], Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from manifold_dl.lab.job import Job, Stage, initial_point, solve
-from manifold_dl.lab.watching import Search, WatchedProblem, WatchedSearcher
+from manifold_dl.lab.watching import Search, WatchedProblem, watched_searcher
 from manifold_dl.optimizers import OptimizerRun
 
 KEPT = 200  # stages whose dictionaries and codes are kept, to draw φ along their steps
@@ -195,8 +195,8 @@ class Run:
             self._changed.notify_all()
 
     def _solve(self) -> None:
-        job, rng = self.job, np.random.default_rng(self.job.settings.start_seed)
-        searcher = None if job.searcher is None else WatchedSearcher(job.searcher, self._on_search)
+        job, rng = self.job, np.random.default_rng(self.job.settings.start_rng)
+        searcher = None if job.searcher is None else watched_searcher(job.searcher, self._on_search)
         stages, point = solve(job), None
         while True:
             try:
@@ -218,7 +218,7 @@ class Run:
         self.stages.pop(self._stage - KEPT, None)
         # The problem of a set I has no term for the codes of the other atoms.
         self._offset = 0.0
-        if stage.atoms is not None and stage.mu:
+        if stage.atoms is not None and stage.codes is not None and stage.mu:
             others = np.delete(np.arange(stage.codes.shape[0]), stage.atoms)
             self._offset = stage.mu * float(np.sum(stage.codes.tocsr()[others].data ** 2))
 

@@ -18,10 +18,9 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "d": (1, 128),
     "n": (10, 2000),
     "sparsity": (1, 8),
-    "noise": (0, 50),
+    "noise": (0, 200),
     "seed": (0, 99),
     "start_seed": (0, 99),
-    "alpha": (1e-6, 1e6),
     "weight": (0, 1e6),
     "size": (1, 64),
     "iterations": (1, 500),
@@ -72,8 +71,8 @@ class Settings:
         The initial atoms as numbers, atoms separated by semicolons.
     problem : str
         One of `PROBLEMS`.
-    alpha : float
-        The ℓ₁ penalty of `lasso_problem`, as a fraction of the largest at which all codes are zero.
+    alpha : str
+        The ℓ₁ penalty of `lasso_problem`: one, or several in turn.
     manifold, optimizer, line_searcher, schedule, regularizer : str
         Names of the registry; a regularizer may be "none" or "own".
     weight : float
@@ -103,7 +102,7 @@ class Settings:
     start_seed: int = 1
     typed: str = ""
     problem: str = "update_problem"
-    alpha: float = 0.1
+    alpha: str = "0.3, 0.1, 0.03"
     manifold: str = "Spheres"
     optimizer: str = "ConjugateGradient"
     line_searcher: str = "WolfeSearch"
@@ -119,6 +118,11 @@ class Settings:
     def length(self) -> int:
         """The length m of the signals, as far as the settings tell; a file of signals has its own."""
         return self.m if self.data == "synthetic" else self.patch**2
+
+    @property
+    def start_rng(self) -> int:
+        """The seed of the start as it is used: with that of the signals, a start would be the true atoms."""
+        return 100 + self.start_seed
 
 
 def convert(name: str, value: Any) -> Any:

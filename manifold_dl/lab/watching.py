@@ -1,8 +1,8 @@
 """A problem and a line searcher that are observed: what the page shows of a run comes from here.
 
 Neither changes a number: `WatchedProblem` passes everything on to a problem and reports every accepted point and
-every evaluation, `WatchedSearcher` passes a search on and records its probes. The one is given to an optimizer
-in the place of the problem, the other in the place of its line searcher.
+every evaluation, and a `watched_searcher` reports the probes of its searches. The one is given to an optimizer in
+the place of the problem, the other in the place of its line searcher.
 """
 
 import functools
@@ -75,40 +75,45 @@ class Search:
     direction: np.ndarray
 
 
-class WatchedSearcher:
-    """A line searcher that records its searches.
+def watched_searcher(searcher: Any, on_search: Callable[[Search], None]) -> Any:
+    """A copy of a line searcher that reports its searches.
+
+    It is of a subclass of the same name: optimizers look at the fields of a line searcher, copy it for every
+    run and replace parameters of it.
 
     Parameters
     ----------
     searcher : line searcher
-        What searches.
+        What searches; it stays unchanged.
     on_search : callable
         Called with a `Search` after each.
+
+    Returns
+    -------
+    line searcher
     """
+    kind: Any = type(searcher)
 
-    def __init__(self, searcher: Any, on_search: Callable[[Search], None]) -> None:
-        self._searcher, self._on_search = searcher, on_search
+    class Watched(kind):
+        def search(
+            self, objective: Any, manifold: Any, x: np.ndarray, d: np.ndarray, f0: float, df0: float
+        ) -> tuple[float, np.ndarray]:
+            curve = _ObservedCurve(objective, manifold, x, d)
+            with trace() as records:
+                found = super().search(curve.objective, curve, x, d, f0, df0)
+            if records:  # a searcher of this package, which records its probes itself
+                record = records[-1]
+            else:
+                norm = float(manifold.norm(x, d))
+                t = float(found[0]) / norm if norm > 0 else 0.0
+                record = SearchRecord(kind.__name__, float(f0), float(df0), norm, curve.probes, t)
+            on_search(Search(record, np.array(x), np.array(d)))
+            return found
 
-    def __deepcopy__(self, memo: dict) -> "WatchedSearcher":
-        # Optimizers copy their line searcher for every run; the observer stays the same.
-        return WatchedSearcher(deepcopy(self._searcher, memo), self._on_search)
-
-    def search(
-        self, objective: Any, manifold: Any, x: np.ndarray, d: np.ndarray, f0: float, df0: float
-    ) -> tuple[float, np.ndarray]:
-        """What the line searcher does; see Pymanopt."""
-        curve = _ObservedCurve(objective, manifold, x, d)
-        with trace() as records:
-            found = self._searcher.search(curve.objective, curve, x, d, f0, df0)
-        if records:  # a searcher of this package, which records its probes itself
-            record = records[-1]
-        else:
-            norm = float(manifold.norm(x, d))
-            t = float(found[0]) / norm if norm > 0 else 0.0
-            name = type(self._searcher).__name__
-            record = SearchRecord(name, float(f0), float(df0), norm, curve.probes, t)
-        self._on_search(Search(record, np.array(x), np.array(d)))
-        return found
+    Watched.__name__, Watched.__qualname__, Watched.__module__ = kind.__name__, kind.__qualname__, kind.__module__
+    watched = deepcopy(searcher)
+    watched.__class__ = Watched
+    return watched
 
 
 class _ObservedCurve:
