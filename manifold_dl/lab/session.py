@@ -56,6 +56,7 @@ class Session:
         self.solved: dict[str, str] = {}
         self.typed: Typed | None = None
         self.text = ""
+        self.chosen: Settings | None = None  # what the controls show, if it can be run
         self.upload: Upload | None = None
         self._made = 0
         self._measured: dict[tuple[int, int], Numbers] = {}
