@@ -4,6 +4,7 @@ An address carries names and numbers, never code: a regularizer typed into the p
 """
 
 from dataclasses import fields, replace
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from manifold_dl.lab.settings import NONE, OWN, PROBLEMS, SOURCES, STARTS, Refused, Settings, convert
@@ -73,7 +74,7 @@ def from_query(query: str) -> tuple[Settings, dict[str, str]]:
     return settings, messages
 
 
-def _checked(name: str, text: str) -> object:
+def _checked(name: str, text: str) -> Any:
     if name in _ONE_OF and text not in _ONE_OF[name]:
         raise Refused(name, f"{name}={text!r} is none of {', '.join(_ONE_OF[name])}.")
     if name == "regularizer" and text == OWN:

@@ -4,8 +4,8 @@
 # ///
 """The page of the lab, a marimo application: cells that show a `Session` and call its methods.
 
-A cell runs again when something that it names has changed. `_panel` is the column of the controls; the cells below it
-are the right column, in their order. `static/lab.css` lays them out by the names of their functions.
+A cell runs again when something that it names has changed. `_panel` is the column of the controls; the cells
+below it are the right column, in their order. `static/lab.css` lays them out by the names of their functions.
 """
 
 import marimo
@@ -19,7 +19,7 @@ def _imports():
 
     import marimo as mo
 
-    from manifold_dl.lab import page, widgets
+    from manifold_dl.lab import cards, widgets
     from manifold_dl.lab.address import from_query, to_query
     from manifold_dl.lab.code import code
     from manifold_dl.lab.figures import (
@@ -42,12 +42,12 @@ def _imports():
         Session,
         atom_paths,
         atoms_figure,
+        cards,
         code,
         convergence_figure,
         from_query,
         mo,
         os,
-        page,
         search_figure,
         sphere_element,
         taylor_figure,
@@ -88,8 +88,8 @@ def _chosen(controls, session, widgets):
 
 
 @app.cell
-def _head(mo, page):
-    mo.Html(page.title())
+def _head(mo, cards):
+    mo.Html(cards.title())
 
 
 @app.cell
@@ -116,7 +116,9 @@ def _buttons(changed, mo, session, set_live):
 
     run_button = mo.ui.button(label="Run", kind="success", on_change=_do(session.run), tooltip="to the end")
     step_button = mo.ui.button(label="Step ▸", on_change=_do(session.step), tooltip="one accepted iterate")
-    stop_button = mo.ui.button(label="Stop", kind="danger", on_change=_do(session.stop), tooltip="keep what there is")
+    stop_button = mo.ui.button(
+        label="Stop", kind="danger", on_change=_do(session.stop), tooltip="keep what there is"
+    )
     measure = mo.ui.radio(["iterations", "evaluations", "seconds"], value="iterations", inline=True)
     return measure, run_button, step_button, stop_button
 
@@ -130,13 +132,15 @@ def _ticker(get_live, mo):
 
 
 @app.cell
-def _bar(changed, get_changes, get_live, mo, page, refusal, run_button, session, step_button, stop_button, ticker):
+def _bar(
+    changed, get_changes, get_live, mo, cards, refusal, run_button, session, step_button, stop_button, ticker
+):
     get_changes(), ticker and ticker.value
     _run = session.current
     if get_live() and not session.is_active:  # it has ended since the last news
         changed()
     _message = f"Not possible: {refusal}" if refusal else ""
-    mo.Html(page.bar([run_button, step_button, stop_button], page.status(_run, _message)))
+    mo.Html(cards.bar([run_button, step_button, stop_button], cards.status(_run, _message)))
 
 
 @app.cell
@@ -161,45 +165,50 @@ def _delete(changed, get_changes, mo, session):
         return act
 
     delete_buttons = [
-        mo.ui.button(label="✕", tooltip="delete this run", on_change=_remove(number)) for number in session.numbers
+        mo.ui.button(label="✕", tooltip="delete this run", on_change=_remove(number))
+        for number in session.numbers
     ]
     return (delete_buttons,)
 
 
 @app.cell
-def _views(convergence_figure, delete_buttons, get_changes, measure, mo, page, session, step, ticker):
+def _views(convergence_figure, delete_buttons, get_changes, measure, mo, cards, session, step, ticker):
     get_changes(), ticker and ticker.value
     index = step.value if step is not None and not session.is_active else -1
     _chosen = index if index > 0 else None
     _figure = convergence_figure(session.runs, measure.value, session.numbers, _chosen)
-    _legend = page.legend(session.names(), session.numbers, delete_buttons)
+    _legend = cards.legend(session.names(), session.numbers, delete_buttons)
     _numbers = session.measure(index)
     _truth = session.current is not None and session.current.job.data.truth is not None
-    mo.Html(page.objective_card(_figure, measure, _legend, page.numbers_table(_numbers, _truth)))
+    mo.Html(cards.objective_card(_figure, measure, _legend, cards.numbers_table(_numbers, _truth)))
     return (index,)
 
 
 @app.cell
 def _details(
-    atom_paths, atoms_figure, get_changes, index, mo, page, search_figure, session, settings, sphere_element, step,
-    ticker, widgets,
+    atom_paths, atoms_figure, get_changes, index, mo, cards, search_figure, session, settings,
+    sphere_element, step, ticker, widgets,
 ):  # fmt: skip
     get_changes(), ticker and ticker.value
     _run = session.current
     _last = len(_run.iterates) - 1 if _run else -1
     _search = session.search(index if index > 0 else _last)
-    _left = page.search_card(search_figure(*_search) if _search else "", _search, step, _last)
+    _left = cards.search_card(search_figure(*_search) if _search else "", _search, step, _last)
     _dictionary = widgets.dictionary_shown(session, settings, index)
     if _dictionary is None:
-        _right = page.atoms_card("", "")
+        _right = cards.atoms_card("", "")
     elif len(_dictionary) == 3:
-        _paths = atom_paths(_run, index if index > 0 else None) if _run else [atom[None] for atom in _dictionary.T]
+        _paths = (
+            atom_paths(_run, index if index > 0 else None) if _run else [atom[None] for atom in _dictionary.T]
+        )
         _truth = _run.job.data.truth if _run else None
-        _right = page.atoms_card(sphere_element(_paths, _truth), page.atom_numbers(_dictionary), sphere=True)
+        _right = cards.atoms_card(
+            sphere_element(_paths, _truth), cards.atom_numbers(_dictionary), sphere=True
+        )
     else:
         _patch = _run.job.data.patch if _run else widgets.patch_of(settings)
-        _right = page.atoms_card(atoms_figure(_dictionary, _patch), "")
-    mo.Html(page.two(_left, _right))
+        _right = cards.atoms_card(atoms_figure(_dictionary, _patch), "")
+    mo.Html(cards.two(_left, _right))
 
 
 @app.cell
@@ -212,31 +221,32 @@ def _editor(EXAMPLE, mo, session):
 
 
 @app.cell
-def _own(changed, editor, mo, page, session, settings, taylor_figure):
+def _own(changed, editor, mo, cards, session, settings, taylor_figure):
     if session.allow_code:
         _before = session.typed is not None and session.typed.is_right
         _typed = session.type(editor.value, settings)
         if session.typed.is_right != _before or "gradient" in session.solved:
             changed()
         _figure = taylor_figure(_typed.taylor) if _typed.taylor is not None else ""
-        _output = page.own_card(editor, page.verdict(_typed.verdict, _typed.is_right), _figure)
+        _output = cards.own_card(editor, cards.verdict(_typed.verdict, _typed.is_right), _figure)
     else:
-        _output = page.own_card("", page.verdict("Opened with --no-code: no text is executed.", False), "")
+        _output = cards.own_card("", cards.verdict("Opened with --no-code: no text is executed.", False), "")
     mo.Html(_output)
 
 
 @app.cell
-def _code(code, get_changes, mo, page, refusal, session, settings, to_query):
+def _code(code, get_changes, mo, cards, refusal, session, settings, to_query):
     get_changes()
     _text = "" if refusal else code(settings, session.upload, session.text)
-    mo.Html(page.code_card(_text, to_query(settings)))
+    mo.Html(cards.code_card(_text, to_query(settings)))
 
 
 @app.cell
 def _setups(MISSIONS, mo, set_initial):
     setup_buttons = {
         _mission.key: mo.ui.button(
-            label="Set it up", on_change=lambda _value, settings=_mission.settings: set_initial((settings, {}))
+            label="Set it up",
+            on_change=lambda _value, settings=_mission.settings: set_initial((settings, {})),
         )
         for _mission in MISSIONS
     }
@@ -244,9 +254,9 @@ def _setups(MISSIONS, mo, set_initial):
 
 
 @app.cell
-def _missions(MISSIONS, get_changes, mo, page, session, setup_buttons):
+def _missions(MISSIONS, get_changes, mo, cards, session, setup_buttons):
     get_changes()
-    mo.Html(page.missions_card(MISSIONS, session.solved, setup_buttons, session.allow_code))
+    mo.Html(cards.missions_card(MISSIONS, session.solved, setup_buttons, session.allow_code))
 
 
 if __name__ == "__main__":

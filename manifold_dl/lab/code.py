@@ -1,8 +1,10 @@
 """Show the code: the few lines of Python that do what a run of the page does, with the same numbers.
 
-`test_code.py` executes them for every kind of data, problem, schedule and regularizer and compares dictionaries.
+`test_code.py` executes them for every kind of data, problem, schedule and regularizer and compares
+dictionaries.
 """
 
+import inspect
 from typing import Any
 
 from pymanopt.optimizers import NelderMead, ParticleSwarm
@@ -106,7 +108,9 @@ class _Writer:
     def start(self) -> list[str]:
         s = self.settings
         if s.start == "typed":
-            atoms = [[float(x) for x in atom.replace(",", " ").split()] for atom in s.typed.strip(" ;").split(";")]
+            atoms = [
+                [float(x) for x in atom.replace(",", " ").split()] for atom in s.typed.strip(" ;").split(";")
+            ]
             lines = [f"D = {self.np}.array({atoms}).T", f"D = D / {self.np}.linalg.norm(D, axis=0)"]
         elif s.data == "synthetic":
             lines = [f"D = mdl.manifolds.Spheres({s.m}, {s.d}).random_point(rng={s.start_rng})"]
@@ -146,7 +150,8 @@ class _Writer:
 
     def loop(self, penalties: list[tuple[float, float]]) -> tuple[list[str], tuple[Any, Any]]:
         """The loops around a sweep, and how α and μ are called in them."""
-        lines, given = [], penalties[0]
+        lines: list[str] = []
+        given: tuple[Any, Any] = penalties[0]
         if len(penalties) > 1 and self.has_support:
             lines, given = [f"for mu in {[mu for _, mu in penalties]}:"], (0.0, "mu")
         elif len(penalties) > 1:
@@ -194,7 +199,9 @@ class _Writer:
 
     def schedule(self) -> str:
         wanted = parts.schedule_arguments(self.settings)
-        return self.call("schedules", self.settings.schedule, _taken("schedules", self.settings.schedule, wanted))
+        return self.call(
+            "schedules", self.settings.schedule, _taken("schedules", self.settings.schedule, wanted)
+        )
 
     def regularizers(self) -> list[str]:
         s = self.settings
@@ -217,8 +224,8 @@ class _Writer:
         given = [name for name in ("gradient", "hessian") if f"def {name}(" in self.own_text]
         if not given:
             return [f"regularizers = [mdl.regularizers.scaled({weight}, R)]"]
-        members = [f"    value = staticmethod(R)", *(f"    {name} = staticmethod({name})" for name in given)]  # noqa: F541
-        lines = ["class Own:", *members, ""]
+        members = {"value": "R", **{name: name for name in given}}
+        lines = ["class Own:", *(f"    {name} = staticmethod({text})" for name, text in members.items()), ""]
         return [*lines, f"regularizers = [mdl.regularizers.scaled({weight}, Own())]"]
 
     @property
@@ -259,7 +266,5 @@ class _Verbatim(str):
 
 def _taken(kind: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Those of the arguments that a component takes."""
-    import inspect
-
     parameters = inspect.signature(plugins.get(kind, name)).parameters
     return {key: value for key, value in arguments.items() if key in parameters}

@@ -1,7 +1,8 @@
 """Which choices go together: the reason against every option, in the words of the error that it would cause.
 
-Nothing is tabulated. An option is tried: the components are made and the first problem is built on a few of the
-signals, and what the package refuses is the reason. So a plug-in is judged like a component of this package.
+Nothing is tabulated. An option is tried: the components are made and the first problem is built on a few of
+the signals, and what the package refuses is the reason. So a plug-in is judged like a component of this
+package.
 """
 
 from collections.abc import Mapping
@@ -42,7 +43,7 @@ class Own:
     allowed: bool = True  # False with --no-code
 
 
-def options(control: str, own: Own = Own()) -> list[str]:  # noqa: B008 - frozen
+def options(control: str, own: Own = Own()) -> list[str]:
     """The options of a control.
 
     Parameters
@@ -69,7 +70,7 @@ def options(control: str, own: Own = Own()) -> list[str]:  # noqa: B008 - frozen
     return names
 
 
-def fault(settings: Settings, own: Own = Own()) -> Refused | None:  # noqa: B008 - frozen
+def fault(settings: Settings, own: Own = Own()) -> Refused | None:
     """Why these settings cannot be run, with the control that is to blame; None if they can.
 
     Parameters
@@ -94,7 +95,7 @@ def fault(settings: Settings, own: Own = Own()) -> Refused | None:  # noqa: B008
     return None
 
 
-def reasons(settings: Settings, own: Own = Own()) -> dict[str, dict[str, str]]:  # noqa: B008 - frozen
+def reasons(settings: Settings, own: Own = Own()) -> dict[str, dict[str, str]]:
     """For every control, the options that do not go with the other settings, and why.
 
     Parameters
@@ -130,7 +131,11 @@ def reasons(settings: Settings, own: Own = Own()) -> dict[str, dict[str, str]]: 
 
 def _refusal(settings: Settings, control: str, option: str, own: Own) -> Refused | None:
     refusal = _of_line_searcher(settings, option) if control == "line_searcher" else None
-    return refusal or fault(replace(settings, **{control: option}), own)
+    return refusal or fault(_with(settings, control, option), own)
+
+
+def _with(settings: Settings, control: str, option: Any) -> Settings:
+    return replace(settings, **{control: option})
 
 
 def _is_same(refusal: Refused, present: Refused | None, control: str) -> bool:

@@ -153,8 +153,8 @@ def read_matrix(upload: Upload) -> np.ndarray:
         raise Refused("file", f"{upload.name} holds no matrix of finite numbers: {error}") from None
     n, m = rows.shape
     if m > LARGEST or n > MOST:
-        raise Refused("file", f"{upload.name} has {n:,} rows of {m:,} numbers; the lab takes at most {MOST:,} "
-                      f"signals of at most {LARGEST} numbers: learn from more with mdl.learn_dictionary.")  # fmt: skip
+        most = f"at most {MOST:,} signals of at most {LARGEST} numbers"
+        raise Refused("file", f"{upload.name} has {n:,} rows of {m:,} numbers; the lab takes {most}.")
     if not rows.any():
         raise Refused("file", f"{upload.name} holds nothing but zeros.")
     return np.ascontiguousarray(rows.T)
@@ -199,8 +199,8 @@ def _patches(picture: np.ndarray, settings: Settings) -> Data:
     rows, columns = picture.shape
     available = (rows - side + 1) * (columns - side + 1)
     if rows < side or columns < side or available < n:
-        raise Refused("n", f"n={n}: a picture of {rows}×{columns} pixels has {max(available, 0):,} patches of "
-                      f"{side}×{side}.")  # fmt: skip
+        has = f"a picture of {rows}×{columns} pixels has {max(available, 0):,} patches of {side}×{side}"
+        raise Refused("n", f"n={n}: {has}.")
     patches: Any = extract_patches_2d(picture, (side, side), max_patches=n, random_state=settings.seed)
     signals = patches.reshape(n, -1).T
     signals = signals - signals.mean(axis=0)

@@ -1,7 +1,7 @@
 """What one run needs, made from the settings: signals, start, components; and the run itself, as a loop.
 
-`solve` is the algorithm of the page. It reads as the code that the page shows (`code.py`): for every ridge μ, for
-every sweep, for every set I of the schedule, an optimizer moves the atoms I while their codes follow.
+`solve` is the algorithm of the page. It reads as the code that the page shows (`code.py`): for every ridge
+μ, for every sweep, for every set I of the schedule, an optimizer moves the atoms I while their codes follow.
 """
 
 from collections.abc import Generator
@@ -181,10 +181,21 @@ def solve(job: Job) -> Generator[tuple[Stage, Any], np.ndarray, None]:
                     codes = problem.codes(point)
 
 
+def read_atoms(text: str) -> list[list[float]]:
+    """The numbers of every atom; atoms are separated by semicolons.
+
+    Examples
+    --------
+    >>> read_atoms("0.6 0.8; 1, 0")
+    [[0.6, 0.8], [1.0, 0.0]]
+    """
+    return [[float(x) for x in atom.replace(",", " ").split()] for atom in text.strip(" ;").split(";")]
+
+
 def _typed(text: str, m: int, d: int) -> np.ndarray:
     wanted = f"{d} atoms of {m} numbers" if d > 1 else f"one atom of {m} numbers"
     try:
-        rows = [[float(x) for x in atom.replace(",", " ").split()] for atom in text.strip(" ;").split(";")]
+        rows = read_atoms(text)
     except ValueError:
         raise Refused("typed", f"Give {wanted}, numbers separated by spaces, atoms by semicolons.") from None
     if [len(row) for row in rows] != [m] * d:

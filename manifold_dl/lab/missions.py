@@ -1,6 +1,7 @@
 """Six missions, each with a check: what the lessons of the page ask for.
 
-A check reads the runs of the page, the last one first of all, and returns a sentence once its mission is done.
+A check reads the runs of the page, the last one first of all, and returns a sentence once its mission is
+done.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,7 +47,15 @@ class Mission:
 def _fast(runs: Sequence[Run], typed: Typed | None) -> str | None:
     job = runs[-1].job
     s = job.settings
-    if s.data != "synthetic" or s.m < 16 or s.d < 32 or s.sparsity < 4 or s.n < 300 or s.noise or job.is_lasso:
+    if (
+        s.data != "synthetic"
+        or s.m < 16
+        or s.d < 32
+        or s.sparsity < 4
+        or s.n < 300
+        or s.noise
+        or job.is_lasso
+    ):
         return None
     hits = [it.evaluations for it in runs[-1].iterates if it.value <= 1e-6 * job.energy]
     if not hits or hits[0] >= 60:
@@ -69,7 +78,8 @@ def _singular(runs: Sequence[Run], typed: Typed | None) -> str | None:
     found = metrics.is_singular(problem, stuck.point)
     if not found or end.value > 0.01 * stuck.value:
         return None
-    return f"Stuck at κ = {found.condition_number:.0f}, f = {stuck.value:.3g}; the ridge led on to f = {end.value:.1g}."
+    where = f"κ = {found.condition_number:.0f}, f = {stuck.value:.3g}"
+    return f"Stuck at {where}; the ridge led on to f = {end.value:.1g}."
 
 
 def _ksvd(runs: Sequence[Run], typed: Typed | None) -> str | None:
@@ -107,7 +117,9 @@ def _coherence(runs: Sequence[Run], typed: Typed | None) -> str | None:
     job = runs[-1].job
     if not job.regularizers or not runs[-1].iterates:
         return None
-    same = [run for run in runs[:-1] if run.iterates and _same_data(run, runs[-1]) and not run.job.regularizers]
+    same = [
+        run for run in runs[:-1] if run.iterates and _same_data(run, runs[-1]) and not run.job.regularizers
+    ]
     if not same:
         return None
     before, after = measure(same[-1]), measure(runs[-1])
@@ -134,7 +146,7 @@ def _same_data(one: Run, other: Run) -> bool:
     return all(getattr(one.job.settings, name) == getattr(other.job.settings, name) for name in names)
 
 
-_SLOW = Settings(optimizer="SteepestDescent", line_searcher="GoldenSection")
+_SLOW = Settings(optimizer="SteepestDescent", line_searcher="GoldenSection", iterations=300)
 
 MISSIONS = (
     Mission(
@@ -158,28 +170,30 @@ MISSIONS = (
     Mission(
         "ksvd",
         "Make K-SVD out of SimCO",
-        "K-SVD is SimCO with one atom at a time. Choose schedule and optimizer such that the dictionary after "
-        "a sweep is that of K-SVD.",
+        "K-SVD is SimCO with one atom at a time. Choose schedule and optimizer such that the dictionary "
+        "after a sweep is that of K-SVD.",
         "For one atom the minimum has a closed form, the leading singular vector.",
-        Settings(m=8, d=12, n=200, sparsity=2),
+        Settings(m=8, d=12, n=200, sparsity=2, optimizer="ConjugateGradient", line_searcher="WolfeSearch"),
         _ksvd,
     ),
     Mission(
         "bad set",
         "Find a start in the bad set of Theorem 1",
-        "With one atom, descent finds the best one, u₁, from every start outside of the great circle B that is "
-        "orthogonal to it. Run once to see u₁, then type a start in B, and stay there.",
+        "With one atom, descent finds the best one, u₁, from every start outside of the great circle B that "
+        "is orthogonal to it. Run once to see u₁, then type a start in B, and stay there.",
         "The numbers of the atom stand below the sphere. (a, b, c) is orthogonal to (b, −a, 0).",
-        Settings(m=3, d=1, n=10, sparsity=1, noise=100.0, seed=27, optimizer="SteepestDescent", iterations=30),
+        Settings(
+            m=3, d=1, n=10, sparsity=1, noise=100.0, seed=27, line_searcher="WolfeSearch", iterations=30
+        ),
         _bad_set,
     ),
     Mission(
         "coherence",
         "Halve the coherence at less than 1 % error",
-        "With few signals many dictionaries fit. Run once without a regularizer, then find one, and a weight, "
-        "with half the coherence and an error ‖Y − DX‖/‖Y‖ below 1 %.",
+        "With few signals many dictionaries fit. Run once without a regularizer, then find one, and a "
+        "weight, with half the coherence and an error ‖Y − DX‖/‖Y‖ below 1 %.",
         "Coherence, with a weight between 0.001 and 0.1.",
-        Settings(n=30, mu="0.1, 0.01, 0", optimizer="LBFGS"),
+        Settings(n=30, mu="0.1, 0.01, 0", optimizer="LBFGS", line_searcher="WolfeSearch"),
         _coherence,
     ),
     Mission(

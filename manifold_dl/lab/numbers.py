@@ -30,7 +30,8 @@ class Numbers:
         The three smallest singular values over the supports.
     coherence : float
     found, atoms : int
-        Atoms of the true dictionary that were found, and how many there are; found is -1 where it is not known.
+        Atoms of the true dictionary that were found, and how many there are; found is -1 where it is not
+        known.
     """
 
     index: int

@@ -1,8 +1,9 @@
 """A regularizer that the user types: text → function, with the check of its derivatives beside it.
 
 THE ONE PLACE OF THE PACKAGE WHERE TEXT BECOMES CODE. The text comes from the page that the user has opened on
-their own machine, and runs as the user; no address, file or setting ever leads here, and ``--no-code`` turns it off.
-The text defines ``R(D)``, written with autograd's `np`, and may define ``gradient(D)`` and ``hessian(D, E)``.
+their own machine, and runs as the user; no address, file or setting ever leads here, and ``--no-code`` turns
+it off. The text defines ``R(D)``, written with autograd's `np`, and may define ``gradient(D)`` and
+``hessian(D, E)``.
 """
 
 import sys
@@ -20,9 +21,9 @@ from manifold_dl.diagnostics.report import CheckFailed
 from manifold_dl.diagnostics.taylor import TaylorReport, taylor_report
 from manifold_dl.regularizers import differentiable
 
-EXAMPLE = '''def R(D):
+EXAMPLE = """def R(D):
     return np.sum((D.T @ D) ** 4)
-'''
+"""
 FILE = "<your regularizer>"
 LIMIT = 2.0  # seconds of one call
 LONGEST = 5000  # characters
@@ -100,7 +101,7 @@ def compile_text(text: str) -> TypedRegularizer:
 
     Examples
     --------
-    >>> compile_text("def R(D): return np.sum(D**2)").value(np.eye(2))
+    >>> float(compile_text("def R(D): return np.sum(D**2)").value(np.eye(2)))
     2.0
     >>> compile_text("def R(D) return 1")
     Traceback (most recent call last):
@@ -117,12 +118,15 @@ def compile_text(text: str) -> TypedRegularizer:
         raise ValueError(f"Line {error.lineno}: {error.msg}.") from None
     except (Exception, SystemExit) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from None
-    functions = {name: namespace[name] for name in ("R", "gradient", "hessian") if callable(namespace.get(name))}
+    functions = {
+        name: namespace[name] for name in ("R", "gradient", "hessian") if callable(namespace.get(name))
+    }
     if "R" not in functions:
         raise ValueError("The text defines no function R: begin with def R(D):")
     return TypedRegularizer(functions, text)
 
 
+@np.errstate(all="ignore")  # a value that is not finite is a verdict, not a warning
 def check_text(text: str, m: int, d: int) -> Typed:
     """Compile the text and check it: the slope of the Taylor remainder, and a verdict.
 

@@ -164,7 +164,8 @@ def optimizer_arguments(settings: Settings, made: Any, searcher: Any = None) -> 
 
 
 def regularizer_arguments(settings: Settings, start: np.ndarray, patch: int | None) -> dict[str, Any]:
-    """What regularizers may need besides a weight: the shape of an atom, a bound, a dictionary to stay near."""
+    """What regularizers may need besides a weight: the shape of an atom, a bound, a dictionary to stay
+    near."""
     shape = (patch, patch) if patch else (len(start),)
     return {"shape": shape, "bound": 0.95, "reference": start}
 

@@ -1,8 +1,9 @@
-"""A run in its own thread: it streams, waits, goes on by single steps, and keeps what there is when it is stopped.
+"""A run in its own thread: it streams, waits, goes on by single steps, and keeps what there is when it is
+stopped.
 
-The page reads `Run.iterates` while the thread appends to it; nothing of an entry changes afterwards. The thread
-waits and ends only where the optimizer has accepted a point, or evaluates something: the numbers of a run do not
-depend on how it was started and stopped.
+The page reads `Run.iterates` while the thread appends to it; nothing of an entry changes afterwards. The
+thread waits and ends only where the optimizer has accepted a point, or evaluates something: the numbers of a
+run do not depend on how it was started and stopped.
 """
 
 import threading

@@ -40,6 +40,8 @@ def serve(
     """
     import uvicorn
 
+    from manifold_dl.lab import widgets  # noqa: F401 - the page imports it; before it is opened nobody waits
+
     os.environ[NO_CODE] = "" if allow_code else "1"
     token = secrets.token_urlsafe(16)
     listener = _listener(port)
@@ -47,7 +49,10 @@ def serve(
     server = uvicorn.Server(uvicorn.Config(make_app(token), log_level="error", lifespan="on"))
     threading.Thread(target=warm_up, daemon=True, name="manifold-dl lab: warm-up").start()
     threading.Thread(
-        target=_when_started, args=(server, page, open_browser, announce), daemon=True, name="manifold-dl lab: open"
+        target=_when_started,
+        args=(server, page, open_browser, announce),
+        daemon=True,
+        name="manifold-dl lab: open",
     ).start()
     server.run(sockets=[listener])
 

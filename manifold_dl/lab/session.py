@@ -15,6 +15,7 @@ from manifold_dl.lab.job import make_job, make_problem
 from manifold_dl.lab.missions import MISSIONS
 from manifold_dl.lab.numbers import Numbers, measure
 from manifold_dl.lab.own_code import Typed, check_text
+from manifold_dl.lab.parts import takes_line_searcher
 from manifold_dl.lab.run import Run, State
 from manifold_dl.lab.settings import OWN, Refused, Settings
 from manifold_dl.line_search import SearchRecord
@@ -46,7 +47,7 @@ class Session:
     >>> session.current.wait(60)
     <State.FINISHED: 'finished'>
     >>> session.names()
-    ['ConjugateGradient, WolfeSearch']
+    ['SteepestDescent, GoldenSection']
     """
 
     def __init__(self, allow_code: bool = True) -> None:
@@ -121,7 +122,9 @@ class Session:
         if not differing:
             names = [_called(s, "optimizer") + ", " + _called(s, "line_searcher") for s in settings]
         doubles = [names[:k].count(name) for k, name in enumerate(names)]
-        return [f"{name} ({again + 1})" if again else name for name, again in zip(names, doubles, strict=True)]
+        return [
+            f"{name} ({again + 1})" if again else name for name, again in zip(names, doubles, strict=True)
+        ]
 
     def measure(self, index: int = -1) -> Numbers | None:
         """The numbers of an iterate of the current run."""
@@ -174,7 +177,7 @@ class Session:
 def _called(settings: Settings, name: str) -> str:
     """A setting in the name of a run."""
     value = getattr(settings, name)
-    if name == "line_searcher" and settings.optimizer in ("TrustRegions", "LeadingSingularVector"):
+    if name == "line_searcher" and not takes_line_searcher(settings.optimizer):
         return "no line search"
     if name == "mu":
         return f"μ = {value}"

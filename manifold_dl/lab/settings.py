@@ -104,8 +104,8 @@ class Settings:
     problem: str = "update_problem"
     alpha: str = "0.3, 0.1, 0.03"
     manifold: str = "Spheres"
-    optimizer: str = "ConjugateGradient"
-    line_searcher: str = "WolfeSearch"
+    optimizer: str = "SteepestDescent"
+    line_searcher: str = "GoldenSection"
     schedule: str = "AllAtoms"
     size: int = 8
     mu: str = "0"
@@ -167,4 +167,4 @@ def convert(name: str, value: Any) -> Any:
     return number
 
 
-_DEFAULTS = {field.name: field.default for field in fields(Settings)}
+_DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Settings)}

@@ -1,8 +1,8 @@
 """A problem and a line searcher that are observed: what the page shows of a run comes from here.
 
-Neither changes a number: `WatchedProblem` passes everything on to a problem and reports every accepted point and
-every evaluation, and a `watched_searcher` reports the probes of its searches. The one is given to an optimizer in
-the place of the problem, the other in the place of its line searcher.
+Neither changes a number: `WatchedProblem` passes everything on to a problem and reports every accepted point
+and every evaluation, and a `watched_searcher` reports the probes of its searches. The one is given to an
+optimizer in the place of the problem, the other in the place of its line searcher.
 """
 
 import functools
@@ -110,7 +110,11 @@ def watched_searcher(searcher: Any, on_search: Callable[[Search], None]) -> Any:
             on_search(Search(record, np.array(x), np.array(d)))
             return found
 
-    Watched.__name__, Watched.__qualname__, Watched.__module__ = kind.__name__, kind.__qualname__, kind.__module__
+    Watched.__name__, Watched.__qualname__, Watched.__module__ = (
+        kind.__name__,
+        kind.__qualname__,
+        kind.__module__,
+    )
     watched = deepcopy(searcher)
     watched.__class__ = Watched
     return watched

@@ -32,7 +32,9 @@ def controls(settings: Settings, own: Own) -> Any:
     -------
     marimo.ui.dictionary
     """
-    made: dict[str, Any] = {"file": mo.ui.file(filetypes=list(FILES), max_size=20_000_000, label="Choose a file")}
+    made: dict[str, Any] = {
+        "file": mo.ui.file(filetypes=list(FILES), max_size=20_000_000, label="Choose a file")
+    }
     for field in fields(Settings):
         made[field.name] = _control(field.name, getattr(settings, field.name), own)
     return mo.ui.dictionary(made)
@@ -113,7 +115,9 @@ def panel(
             shown.append(refusal.control)
         made = []
         for name in shown:
-            message = str(refusal) if refusal is not None and refusal.control == name else messages.get(name, "")
+            message = (
+                str(refusal) if refusal is not None and refusal.control == name else messages.get(name, "")
+            )
             made.append(page.control(name, f"{controls[name]}", message, reasons.get(name)))
         sections.append(page.section(title, made))
     return page.element("div", "".join(sections), class_="mdl-panel")

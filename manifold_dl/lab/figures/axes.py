@@ -24,7 +24,8 @@ def tag(name: str, content: str = "", **attributes: Any) -> str:
 def element(name: str, content: str = "", **attributes: Any) -> str:
     """The same with content that is markup already."""
     inside = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(_text(value))}"' for key, value in attributes.items()
+        f' {key.rstrip("_").replace("_", "-")}="{html.escape(_text(value))}"'
+        for key, value in attributes.items()
     )
     return f"<{name}{inside}>{content}</{name}>"
 
@@ -59,6 +60,8 @@ class Axes:
         `title` is for screen readers.
     log_x, log_y : bool
         Whether the scale is logarithmic.
+    whole_x : bool
+        Whether the ticks are whole numbers.
     width, height : int
         In pixels.
     """
@@ -70,6 +73,7 @@ class Axes:
     title: str
     log_x: bool = False
     log_y: bool = False
+    whole_x: bool = False
     width: int = 620
     height: int = 330
     marks: list[str] = field(default_factory=list)
@@ -111,22 +115,26 @@ class Axes:
         return element("svg", inner, class_="mdl-figure", **size)
 
     def _is_shown(self, x: float, y: float) -> bool:
-        return bool(math.isfinite(x) and math.isfinite(y) and (x > 0 or not self.log_x) and (y > 0 or not self.log_y))
+        return bool(
+            math.isfinite(x) and math.isfinite(y) and (x > 0 or not self.log_x) and (y > 0 or not self.log_y)
+        )
 
     def _grid(self) -> list[str]:
         low, high, start, end = self.height - self.bottom, self.top, self.left, self.width - self.right
         marks = []
-        for value in _ticks(self.x, self.log_x):
+        for value, text in _ticks(self.x, self.log_x, self.whole_x):
             x = self.px(value)
             marks.append(tag("line", x1=x, x2=x, y1=low, y2=high, class_="grid"))
-            marks.append(tag("text", short(value), x=x, y=low + 16, text_anchor="middle", class_="tick"))
-        for value in _ticks(self.y, self.log_y):
+            marks.append(tag("text", text, x=x, y=low + 16, text_anchor="middle", class_="tick"))
+        for value, text in _ticks(self.y, self.log_y):
             y = self.py(value)
             marks.append(tag("line", x1=start, x2=end, y1=y, y2=y, class_="grid"))
-            marks.append(tag("text", short(value), x=start - 7, y=y + 4, text_anchor="end", class_="tick"))
+            marks.append(tag("text", text, x=start - 7, y=y + 4, text_anchor="end", class_="tick"))
         marks.append(tag("path", d=f"M{start} {high}V{low}H{end}", fill="none", class_="frame"))
         middle = (start + end) / 2
-        marks.append(tag("text", self.x_label, x=middle, y=self.height - 8, text_anchor="middle", class_="name"))
+        marks.append(
+            tag("text", self.x_label, x=middle, y=self.height - 8, text_anchor="middle", class_="name")
+        )
         marks.append(tag("text", self.y_label, x=8, y=15, class_="name"))
         return marks
 
@@ -158,12 +166,20 @@ def _place(value: float, interval: tuple[float, float], log: bool) -> float:
     return (value - low) / (high - low)
 
 
-def _ticks(interval: tuple[float, float], log: bool) -> list[float]:
+def _ticks(interval: tuple[float, float], log: bool, whole: bool = False) -> list[tuple[float, str]]:
+    """The places of the ticks, and what stands there: as many digits as tell them apart."""
     low, high = interval
-    locator: Any = MaxNLocator(6)
     if log and high / low > 30:
-        locator = LogLocator(numticks=7)
-    return [float(v) for v in locator.tick_values(low, high) if low <= v <= high]
+        places = [float(v) for v in LogLocator(numticks=7).tick_values(low, high) if low <= v <= high]
+        return [(v, short(v)) for v in places]
+    locator = MaxNLocator(6, integer=whole)
+    places = [float(v) for v in locator.tick_values(low, high) if low <= v <= high]
+    step = places[1] - places[0] if len(places) > 1 else abs(high)
+    largest = max(map(abs, places), default=0.0)
+    if not step >= 1e-3 or largest >= 1e5:
+        return [(v, f"{v:.3g}") if largest > 1e3 * step else (v, short(v)) for v in places]
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    return [(v, f"{v:.{digits}f}") for v in places]
 
 
 def _text(value: Any) -> str:

@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 
-from manifold_dl.lab.figures.axes import Axes, spread
+from manifold_dl.lab.figures.axes import Axes, spread, tag
 from manifold_dl.lab.run import Run
 
 MEASURES = {"iterations": "iterations", "evaluations": "evaluations", "seconds": "seconds of computing"}
 COLOURS = 6  # of the style sheet, .run-0 to .run-5
 
 
-def convergence_figure(runs: Sequence[Run], measure: str, numbers: Sequence[int], chosen: int | None = None) -> str:
+def convergence_figure(
+    runs: Sequence[Run], measure: str, numbers: Sequence[int], chosen: int | None = None
+) -> str:
     """Draw the objective of every run; the last run is strong, the earlier ones are pale.
 
     Parameters
@@ -27,8 +29,7 @@ def convergence_figure(runs: Sequence[Run], measure: str, numbers: Sequence[int]
     str
         SVG.
     """
-    curves = [([_along(run, i, measure) for i in range(len(run.iterates))], [it.value for it in run.iterates])
-              for run in runs]  # fmt: skip
+    curves = [_curve(run, measure) for run in runs]
     ys = [y for _, curve in curves for y in curve]
     log = bool(ys) and min(ys) > 0 and max(ys) > 20 * min(ys)
     xs = [x for curve, _ in curves for x in curve]
@@ -39,6 +40,9 @@ def convergence_figure(runs: Sequence[Run], measure: str, numbers: Sequence[int]
         "objective f(D)",
         f"The objective against {MEASURES[measure]}",
         log_y=log,
+        whole_x=measure != "seconds",
+        width=860,
+        height=300,
     )
     for k, ((x, y), number) in enumerate(zip(curves, numbers, strict=True)):
         look = "last" if k == len(runs) - 1 else "pale"
@@ -52,12 +56,14 @@ def convergence_figure(runs: Sequence[Run], measure: str, numbers: Sequence[int]
     return axes.text()
 
 
-def _along(run: Run, index: int, measure: str) -> float:
-    return index if measure == "iterations" else getattr(run.iterates[index], measure)
+def _curve(run: Run, measure: str) -> tuple[list[float], list[float]]:
+    iterates = list(run.iterates)  # the run may append to it meanwhile
+    values = [iterate.value for iterate in iterates]
+    if measure == "iterations":
+        return list(map(float, range(len(iterates)))), values
+    return [float(getattr(iterate, measure)) for iterate in iterates], values
 
 
 def _invitation(axes: Axes) -> str:
-    from manifold_dl.lab.figures.axes import tag
-
-    return tag("text", "Press Run, or Step ▸", x=axes.width / 2, y=axes.height / 2, text_anchor="middle",
-               class_="invitation")  # fmt: skip
+    place = {"x": axes.width / 2, "y": axes.height / 2, "text_anchor": "middle"}
+    return tag("text", "Press Run, or Step ▸", **place, class_="invitation")

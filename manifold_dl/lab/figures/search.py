@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from manifold_dl.lab.figures.axes import Axes, short, spread
+from manifold_dl.lab.figures.axes import Axes, short, spread, tag
 from manifold_dl.line_search import SearchRecord
 
 POINTS = 81
@@ -41,6 +41,8 @@ def search_figure(record: SearchRecord, phi: Callable[[float], float] | None = N
         "t, in multiples of the direction",
         "φ(t)",
         f"φ along the step; accepted t = {record.t:.3g}",
+        width=430,
+        height=280,
     )
     if curve:
         axes.line(ts, curve, class_="phi")
@@ -52,9 +54,8 @@ def search_figure(record: SearchRecord, phi: Callable[[float], float] | None = N
     if record.t > 0:
         end = dict(record.probes).get(record.t, _value(phi, record.t) if phi else math.nan)
         axes.dot(record.t, end, 8, class_="accepted")
-        right = record.t > 0.6 * ts[-1]
-        axes.label(record.t, end, f"accepted, t = {short(record.t)}", -12 if right else 12, 20,
-                   text_anchor="end" if right else "start", class_="accepted-name")  # fmt: skip
+        place = {"x": axes.width - axes.right, "y": 15, "text_anchor": "end", "class_": "accepted-name"}
+        axes.marks.append(tag("text", f"accepted: t = {short(record.t)}", **place))
     return axes.text()
 
 

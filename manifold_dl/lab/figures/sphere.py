@@ -1,4 +1,5 @@
-"""For m = 3: the paths of the atoms on the sphere, as data of an element that the page's script draws and turns."""
+"""For m = 3: the paths of the atoms on the sphere, as data of an element that the page's script draws and
+turns."""
 
 import json
 from collections.abc import Sequence

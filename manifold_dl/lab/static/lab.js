@@ -101,6 +101,17 @@ customElements.define("mdl-sphere", class extends HTMLElement {
     const a = Math.cos(view.turn) * x + Math.sin(view.turn) * y, b = Math.cos(view.turn) * y - Math.sin(view.turn) * x;
     return [b, Math.cos(view.tilt) * z - Math.sin(view.tilt) * a, Math.cos(view.tilt) * a + Math.sin(view.tilt) * z];
   }
+  onSphere(path) {  // steps of unit atoms follow great circles
+    const norm = (p) => Math.hypot(...p), points = [path[0]];
+    for (let k = 1; k < path.length; k++) {
+      const [p, q] = [path[k - 1], path[k]], unit = Math.abs(norm(p) - 1) < 1e-3 && Math.abs(norm(q) - 1) < 1e-3;
+      for (let j = 1; j <= (unit ? 8 : 1); j++) {
+        const r = unit ? p.map((x, i) => x + (q[i] - x) * j / 8) : q, length = unit ? norm(r) || 1 : 1;
+        points.push(r.map((x) => x / length));
+      }
+    }
+    return points;
+  }
   draw() {
     const data = JSON.parse(this.dataset.paths || '{"paths": [], "truth": []}');
     const width = this.clientWidth || 320, height = Math.min(width, 360), ratio = window.devicePixelRatio || 1;
@@ -134,7 +145,11 @@ customElements.define("mdl-sphere", class extends HTMLElement {
     pen.globalAlpha = 1;
     data.paths.forEach((path, k) => {
       pen.strokeStyle = pen.fillStyle = colour("--mdl-run-" + k % 6); pen.lineWidth = 2;
-      stroke(path, 1, 0.3);
+      stroke(this.onSphere(path), 1, 0.3);
+      for (const point of path) {
+        const p = this.project(point);
+        pen.globalAlpha = p[2] >= 0 ? 1 : 0.35; pen.beginPath(); pen.arc(...at(p), 2.2, 0, 2 * Math.PI); pen.fill();
+      }
       const p = this.project(path[path.length - 1]);
       pen.globalAlpha = p[2] >= 0 ? 1 : 0.35; pen.beginPath(); pen.arc(...at(p), 5, 0, 2 * Math.PI); pen.fill(); pen.globalAlpha = 1;
     });
