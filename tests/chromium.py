@@ -1,8 +1,8 @@
-"""Debian's Chromium without a screen: the flags with which it starts in a container and asks nobody for anything."""
+"""Debian's Chromium without a screen: the flags with which it starts in a container and contacts nobody."""
 
 import shutil
 
-# As root there is no sandbox; without the others it looks for updates, and every request is refused and logged.
+# As root there is no sandbox; without the others it looks for updates, which a closed network refuses.
 FLAGS = [
     "--headless",
     "--no-sandbox",

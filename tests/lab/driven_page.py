@@ -1,7 +1,7 @@
 """The page of the lab in a real browser, with the words of a user: choose, type, click, read.
 
-Every wait has a limit and looks at the page itself; nothing sleeps for a guessed time. marimo draws its elements
-in shadow roots, which is why they are looked up by a script.
+Every wait has a limit and looks at the page itself; nothing sleeps for a guessed time. marimo draws its
+elements in shadow roots, which is why they are looked up by a script.
 """
 
 import json
@@ -19,7 +19,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-LIMIT = 60  # seconds; nothing takes as long, unless something is broken
+LIMIT = 30  # seconds; nothing takes as long, unless something is broken
 
 
 class Server:
@@ -43,6 +43,8 @@ class Server:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
             self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
 
 
 def start_browser(folder, width=1280, height=900, dark=False):
@@ -57,6 +59,7 @@ def start_browser(folder, width=1280, height=900, dark=False):
     driver.set_script_timeout(LIMIT)
     theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [theme]})
+    driver.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
     return driver
 
 
@@ -89,8 +92,9 @@ class Page:
     def message(self, control):
         return self.text(f"[data-control='{control}'] .mdl-message")
 
-    def number(self, name):
-        return self.js("document.querySelector(`[data-number='${arguments[0]}']`)?.textContent", name)
+    def wait_for_number(self, name, text):
+        found = "document.querySelector(`[data-number='${arguments[0]}']`)?.textContent === arguments[1]"
+        self.wait(found, name, text)
 
     def value(self):
         """The objective of the iterate that is shown, with all digits."""
@@ -113,7 +117,8 @@ class Page:
     def choose(self, control, option):
         select = self.inside(control, "dropdown", "select")
         self.driver.execute_script(
-            "const [list, name] = arguments; const option = [...list.options].find(o => o.value === name || o.text === name);"
+            "const [list, name] = arguments;"
+            "const option = [...list.options].find(o => o.value === name || o.text === name);"
             "if (!option || option.disabled) throw new Error('not to be chosen: ' + name);"
             "option.selected = true; list.dispatchEvent(new Event('change', { bubbles: true }))",
             select,
@@ -125,10 +130,9 @@ class Page:
         field.send_keys(Keys.CONTROL, "a")
         field.send_keys(text, Keys.ENTER)
 
-    def slide(self, control, number):
-        field = self.inside(control, "slider", "input")
-        field.send_keys(Keys.CONTROL, "a")
-        field.send_keys(str(number), Keys.ENTER)
+    def wait_for_code(self, text):
+        """Until the settings are those that the code shown has."""
+        self.wait("document.querySelector('.mdl-code code')?.textContent.includes(arguments[0])", text)
 
     def click(self, label, within="body"):
         self.wait(
@@ -154,14 +158,15 @@ class Page:
             "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"],
         }
         self.driver.execute_cdp_cmd("Browser.grantPermissions", grant)
-        script = (
-            "const [label, done] = arguments;"
-            "const button = [...document.querySelectorAll('mdl-copy')].map(e => e.shadowRoot.querySelector('button'))"
-            ".find(b => b.textContent === label); button.click();"
-            "const look = () => button.textContent === 'Copied' ?"
-            " navigator.clipboard.readText().then(done) : setTimeout(look, 20); look()"
+        find = (
+            "[...document.querySelectorAll('mdl-copy')].map(e => e.shadowRoot.querySelector('button'))"
+            ".find(button => button.textContent === arguments[0])"
         )
-        return self.driver.execute_async_script(script, label)
+        button = self.wait(find, label)
+        self.driver.execute_script("arguments[0].scrollIntoView({ block: 'center' })", button)
+        button.click()  # the browser lets a page write to the clipboard only after a real click
+        self.wait("arguments[0].textContent === 'Copied'", button)
+        return self.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
 
     # What the browser has logged since the last call
 
