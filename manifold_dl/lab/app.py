@@ -127,7 +127,7 @@ def _buttons(changed, mo, session, set_live):
 def _ticker(get_live, mo):
     # The element asks for news every 0.3 s while a run computes; at rest there is none.
     ticker = mo.ui.refresh(options=["0.3s"], default_interval="0.3s") if get_live() else None
-    mo.Html(f"<div>{ticker}</div>") if ticker else None
+    mo.Html(f"<div>{ticker}</div>") if ticker is not None else None
     return (ticker,)
 
 
@@ -135,7 +135,7 @@ def _ticker(get_live, mo):
 def _bar(
     changed, get_changes, get_live, mo, cards, refusal, run_button, session, step_button, stop_button, ticker
 ):
-    get_changes(), ticker and ticker.value
+    get_changes(), ticker is not None and ticker.value
     _run = session.current
     if get_live() and not session.is_active:  # it has ended since the last news
         changed()
@@ -173,7 +173,7 @@ def _delete(changed, get_changes, mo, session):
 
 @app.cell
 def _views(convergence_figure, delete_buttons, get_changes, measure, mo, cards, session, step, ticker):
-    get_changes(), ticker and ticker.value
+    get_changes(), ticker is not None and ticker.value
     index = step.value if step is not None and not session.is_active else -1
     _chosen = index if index > 0 else None
     _figure = convergence_figure(session.runs, measure.value, session.numbers, _chosen)
@@ -189,7 +189,7 @@ def _details(
     atom_paths, atoms_figure, get_changes, index, mo, cards, search_figure, session, settings,
     sphere_element, step, ticker, widgets,
 ):  # fmt: skip
-    get_changes(), ticker and ticker.value
+    get_changes(), ticker is not None and ticker.value
     _run = session.current
     _last = len(_run.iterates) - 1 if _run else -1
     _search = session.search(index if index > 0 else _last)
@@ -231,13 +231,15 @@ def _own(changed, editor, mo, cards, session, settings, taylor_figure):
         _output = cards.own_card(editor, cards.verdict(_typed.verdict, _typed.is_right), _figure)
     else:
         _output = cards.own_card("", cards.verdict("Opened with --no-code: no text is executed.", False), "")
+    own_text = session.text
     mo.Html(_output)
+    return (own_text,)
 
 
 @app.cell
-def _code(code, get_changes, mo, cards, refusal, session, settings, to_query):
+def _code(cards, code, get_changes, mo, own_text, refusal, session, settings, to_query):
     get_changes()
-    _text = "" if refusal else code(settings, session.upload, session.text)
+    _text = "" if refusal else code(settings, session.upload, own_text)
     mo.Html(cards.code_card(_text, to_query(settings)))
 
 

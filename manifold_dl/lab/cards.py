@@ -47,20 +47,20 @@ def numbers_table(numbers: Numbers | None, has_truth: bool) -> str:
     tiles = {
         "objective": short(numbers.value),
         "f / ‖Y‖²": short(numbers.relative),
-        "error ‖Y−DX‖/‖Y‖": f"{numbers.error:.2%}",
+        "error ‖Y−DX‖/‖Y‖": "–" if math.isnan(numbers.error) else f"{numbers.error:.2%}",
         "‖gradient‖": short(numbers.gradient_norm),
         "evaluations": f"{numbers.evaluations:,}",
         "seconds": f"{numbers.seconds:.3f}",
         "κ(D)": short(numbers.kappa),
-        "smallest σ": ", ".join(f"{value:.2g}" for value in numbers.smallest),
-        "coherence": f"{numbers.coherence:.3f}",
+        "smallest σ": ", ".join(f"{value:.2g}" for value in numbers.smallest) or "–",
+        "coherence": "–" if math.isnan(numbers.coherence) else f"{numbers.coherence:.3f}",
         "atoms found": found,
     }
     cells = "".join(
         element("div", tag("span", name) + tag("b", value, data_number=name), class_="mdl-tile")
         for name, value in tiles.items()
     )
-    return element("div", cells, class_="mdl-tiles", data_value=repr(numbers.value))
+    return element("div", cells, class_="mdl-tiles", data_value=repr(numbers.value), data_step=numbers.index)
 
 
 def legend_entry(name: str, number: int, is_last: bool, button: str) -> str:

@@ -182,6 +182,8 @@ def _try(job: Job) -> None:
     try:
         require_methods(optimizer, problem.feasible)
         if isinstance(optimizer, LeadingSingularVector):
+            if job.is_lasso:
+                raise ValueError("There is no closed form with codes of the lasso: take another optimizer.")
             optimizer.run(problem, initial_point=start)
     except ValueError as error:
         raise Refused("optimizer", error) from None

@@ -97,6 +97,17 @@ def measure(run: Run, index: int = -1) -> Numbers:
     )
 
 
+def glance(run: Run) -> Numbers:
+    """Of the last iterate, what needs no computing: the rest would slow the page while a large run streams."""
+    index, unknown = len(run.iterates) - 1, float("nan")
+    last = run.iterates[index]
+    relative = last.value / run.job.energy
+    return Numbers(
+        index, last.value, last.gradient_norm, last.seconds, last.evaluations, relative,
+        error=unknown, kappa=unknown, smallest=(), coherence=unknown, found=-1, atoms=run.job.start.shape[1],
+    )  # fmt: skip
+
+
 def codes_at(run: Run, index: int) -> Any:
     """The codes at an iterate, d×n; those of its own problem, which the run does not count."""
     iterate = run.iterates[index]

@@ -13,7 +13,7 @@ from manifold_dl.lab.compatibility import Own, fault, reasons
 from manifold_dl.lab.data import Upload
 from manifold_dl.lab.job import make_job, make_problem
 from manifold_dl.lab.missions import MISSIONS
-from manifold_dl.lab.numbers import Numbers, measure
+from manifold_dl.lab.numbers import Numbers, glance, measure
 from manifold_dl.lab.own_code import Typed, check_text
 from manifold_dl.lab.parts import takes_line_searcher
 from manifold_dl.lab.run import Run, State
@@ -21,6 +21,7 @@ from manifold_dl.lab.settings import OWN, Refused, Settings
 from manifold_dl.line_search import SearchRecord
 
 MOST_RUNS = 8
+MOST_WHILE_RUNNING = 400  # signals; with more, κ and φ are computed when the run waits or ends
 
 
 class Session:
@@ -131,6 +132,8 @@ class Session:
         run = self.current
         if run is None or not run.iterates:
             return None
+        if self.is_active and run.job.data.signals.shape[1] > MOST_WHILE_RUNNING:
+            return glance(run)
         key = (self.numbers[-1], index % len(run.iterates))
         if key not in self._measured:
             self._measured = {key: measure(run, key[1])}
@@ -140,6 +143,8 @@ class Session:
         """The line search that led to an iterate of the current run, and φ; None where there is none."""
         run = self.current
         if run is None or not 0 < index < len(run.iterates):
+            return None
+        if self.is_active and run.job.data.signals.shape[1] > MOST_WHILE_RUNNING:
             return None
         before, iterate = run.iterates[index - 1], run.iterates[index]
         stage = run.stages.get(iterate.stage)

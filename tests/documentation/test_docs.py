@@ -15,6 +15,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import chromium
 import pytest
 
 ROOT = Path(__file__).parents[2]

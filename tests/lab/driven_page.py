@@ -127,8 +127,7 @@ class Page:
 
     def type(self, control, text):
         field = self.inside(control, "text", "input")
-        field.send_keys(Keys.CONTROL, "a")
-        field.send_keys(text, Keys.ENTER)
+        field.send_keys(Keys.END, Keys.BACKSPACE * 40, text, Keys.ENTER)
 
     def wait_for_code(self, text):
         """Until the settings are those that the code shown has."""

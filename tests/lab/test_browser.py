@@ -61,8 +61,8 @@ def test_a_run_draws_the_curve_and_changes_the_numbers(page):
     assert page.value() < 1e-6
     page.click("Run")  # again: a second curve, and the first one is pale
     page.wait("document.querySelectorAll('svg path.run.pale').length === 1")
-    page.click("✕", ".mdl-run:last-child")
-    page.wait("document.querySelectorAll('svg path.run').length === 1")
+    page.click("✕", ".mdl-runs:has(.mdl-run + .mdl-run) .mdl-run:last-child")
+    page.wait("document.querySelectorAll('.mdl-figure path.run.pale').length === 0")
 
 
 def test_each_step_advances_by_one_accepted_iterate(page):
@@ -71,10 +71,10 @@ def test_each_step_advances_by_one_accepted_iterate(page):
     for count in (1, 2, 3):
         page.click("Step ▸")
         page.wait("document.querySelector('.mdl-status')?.dataset.steps === String(arguments[0])", count)
-        page.wait("document.querySelector('[data-number=evaluations]')")
-        values.append(page.wait("document.querySelector('.mdl-tiles')?.dataset.value"))
+        page.wait("document.querySelector('.mdl-tiles')?.dataset.step === String(arguments[0])", count)
+        values.append(page.value())
     page.wait("document.querySelector('svg circle.accepted')")
-    assert len(set(values)) == 3 and sorted(map(float, values), reverse=True) == [*map(float, values)]
+    assert len(set(values)) == 3 and sorted(values, reverse=True) == values
     assert page.js("document.querySelectorAll('svg text.number').length") >= 3  # numbered probes
     page.click("Run")
     page.wait_for_state("finished")
@@ -117,6 +117,7 @@ def test_options_that_do_not_go_together_are_disabled_with_the_reason(page):
     assert "LeadingSingularVector updates one atom at a time: use a schedule like OneAtATime()." in reason
     page.choose("schedule", "OneAtATime")
     page.wait(f"{disabled}.length === 0", optimizers)
+    page.wait_for_code("schedules.OneAtATime()")
     page.choose("optimizer", "LeadingSingularVector")
     page.wait("document.querySelectorAll('[data-control=line_searcher] .mdl-reasons li').length === 4")
 
@@ -143,7 +144,7 @@ def test_a_regularizer_of_ones_own_is_used_in_a_run(page):
     page.wait("document.querySelector('[data-control=weight]')")
     page.click("Run")
     page.wait_for_state("finished")
-    assert "np.sum(D**4)" in page.text(".mdl-code code")
+    page.wait_for_code("np.sum(D**4)")
 
 
 def test_a_mission_is_set_up_and_completed(page):

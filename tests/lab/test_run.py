@@ -65,9 +65,11 @@ def test_waiting_is_no_computing():
 
 def test_watching_changes_no_number():
     job = make_job(Settings(**SMALL, optimizer="LBFGS", line_searcher="WolfeSearch"))
-    ((stage, problem),) = [next(solve(job))]
+    _, problem = next(solve(job))
     expected = job.optimizer().run(problem, initial_point=job.start).point
-    np.testing.assert_array_equal(finished(optimizer="LBFGS", line_searcher="WolfeSearch").dictionary, expected)
+    np.testing.assert_array_equal(
+        finished(optimizer="LBFGS", line_searcher="WolfeSearch").dictionary, expected
+    )
 
 
 @pytest.mark.parametrize("name", names("line_searchers"))
@@ -76,11 +78,13 @@ def test_probes_of_every_line_searcher_lie_on_the_curve(name):
     problem = make_problem(run.job, run.stages[0])
     search = run.iterates[2].search
     assert search.record.probes and search.record.method == name
-    phi = problem.restrict(search.point, search.direction)
+    point, direction = search.point, search.direction
+    # Ours follow the geodesic, Pymanopt's the retraction.
+    retract = problem.manifold.retraction
+    curves = [problem.restrict(point, direction), lambda t: problem.cost(retract(point, t * direction))]
     on_curve = any(
-        # φ along the geodesic; Pymanopt's searchers follow a retraction, which agrees to second order.
         all(value == pytest.approx(curve(t), rel=1e-6) for t, value in search.record.probes)
-        for curve in (phi, lambda t: problem.cost(problem.manifold.retraction(search.point, t * search.direction)))
+        for curve in curves
     )
     assert on_curve
     assert search.record.t in [t for t, _ in search.record.probes]
@@ -110,7 +114,9 @@ def test_a_component_that_fails_is_named_and_leaves_the_iterates():
     run = Run(make_job(Settings(**SMALL, optimizer="LeadingSingularVector")))
     run.resume()
     assert run.wait(60) is State.FAILED
-    assert run.message == "LeadingSingularVector updates one atom at a time: use a schedule like OneAtATime()."
+    assert (
+        run.message == "LeadingSingularVector updates one atom at a time: use a schedule like OneAtATime()."
+    )
 
 
 def test_numbers_are_those_of_the_metrics():
