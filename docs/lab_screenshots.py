@@ -1,7 +1,7 @@
 """Draw the pictures of docs/lab.md anew: the lab in Chromium, 1280 and 800 pixels wide, light and dark.
 
-``make lab-screenshots`` installs what it needs and runs this. The numbers of a run are always the same, but for
-its seconds.
+``make lab-screenshots`` installs what it needs and runs this. The numbers of a run are always the same, but
+for its seconds.
 """
 
 import sys

@@ -3,8 +3,9 @@ The lab: from a page in the browser to Python, and back
 =======================================================
 
 Many questions about an algorithm are answered fastest by trying. ``manifold-dl lab`` opens a page on which
-optimizers, line searchers, manifolds and regularizers are swapped with the mouse, while the objective, the line
-search and the atoms are drawn. This short tutorial does in Python what the page does, and ends where the page begins.
+optimizers, line searchers, manifolds and regularizers are swapped with the mouse, while the objective, the
+line search and the atoms are drawn. This short tutorial does in Python what the page does, and ends where
+the page begins.
 
 Start it with ``make lab``, or with ``pip install "manifold-dl[lab]"`` and ``manifold-dl lab``.
 """
@@ -18,8 +19,8 @@ import manifold_dl as mdl
 # %%
 # What a run is
 # -------------
-# The page draws signals, fixes the true support, and starts an optimizer at a random dictionary. These are the
-# lines that it shows under *The same in Python*:
+# The page draws signals, fixes the true support, and starts an optimizer at a random dictionary. These are
+# the lines that it shows under *The same in Python*:
 
 truth, codes, Y = mdl.datasets.synthetic(16, 32, 300, sparsity=4, rng=0)
 support = codes != 0
@@ -43,8 +44,8 @@ ends = {
 # %%
 # What it cost
 # ------------
-# A problem records every point that was accepted, with the evaluations until then. On the page this is the switch
-# between iterations, evaluations and seconds.
+# A problem records every point that was accepted, with the evaluations until then. On the page this is the
+# switch between iterations, evaluations and seconds.
 
 figure, ax = plt.subplots()
 for name, problem in problems.items():
@@ -83,16 +84,16 @@ mdl.plotting.plot_line_search(searches[0], ax)
 # %%
 # A settings link
 # ---------------
-# All settings of the page are in its address, and an address can be given to the command. This one begins with
-# five atoms on a sphere that can be turned::
+# All settings of the page are in its address, and an address can be given to the command. This one begins
+# with five atoms on a sphere that can be turned::
 #
 #     manifold-dl lab "?m=3&d=5&n=100&sparsity=1"
 
 # %%
 # Exercise
 # --------
-# Open the page and complete the mission *Halve the coherence at less than 1 % error*. Then copy its code, or write
-# it yourself: 30 signals, three ridges in turn, and a weight of 0.01 ‖Y‖².
+# Open the page and complete the mission *Halve the coherence at less than 1 % error*. Then copy its code, or
+# write it yourself: 30 signals, three ridges in turn, and a weight of 0.01 ‖Y‖².
 #
 # .. raw:: html
 #
@@ -109,7 +110,8 @@ for name, regularizers in {
     D = start
     for mu in (0.1, 0.01, 0.0):
         problem = mdl.update_problem(few, few_codes != 0, mu=mu, regularizers=regularizers)
-        D = mdl.LBFGS(line_searcher=mdl.WolfeSearch(), max_iterations=50, verbosity=0).run(problem, initial_point=D).point
+        optimizer = mdl.LBFGS(line_searcher=mdl.WolfeSearch(), max_iterations=50, verbosity=0)
+        D = optimizer.run(problem, initial_point=D).point
     error = np.linalg.norm(few - D @ problem.codes(D)) / np.linalg.norm(few)
     results[name] = mdl.metrics.coherence(D), error
 print(results)
@@ -123,7 +125,8 @@ print(results)
 # What we have seen
 # -----------------
 # * The page and a few lines of Python do the same.
-# * Counted in evaluations, slopes and curvature pay: golden section needs hundreds, a trust region a few dozen.
+# * Counted in evaluations, slopes and curvature pay: golden section needs hundreds, a trust region a few
+#   dozen.
 # * A regularizer chooses among dictionaries that fit equally well.
 
 assert needed["trust region"] < 60  # the mission is done

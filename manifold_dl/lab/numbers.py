@@ -98,7 +98,8 @@ def measure(run: Run, index: int = -1) -> Numbers:
 
 
 def glance(run: Run) -> Numbers:
-    """Of the last iterate, what needs no computing: the rest would slow the page while a large run streams."""
+    """Of the last iterate, what needs no computing: the rest would slow the page while a large run
+    streams."""
     index, unknown = len(run.iterates) - 1, float("nan")
     last = run.iterates[index]
     relative = last.value / run.job.energy
