@@ -36,6 +36,7 @@ def sphere(page):
     page.open(**SPHERE)
     page.click("Run")
     page.wait_for_state("finished")
+    page.wait("document.querySelector('svg path.run.last') && document.querySelector('svg circle.accepted')")
     page.wait("document.querySelector('mdl-sphere[data-drawn]')")
 
 
@@ -48,7 +49,7 @@ def photograph(page, name, width, height):
     page.wait("innerWidth === arguments[0]", width)
     path = FOLDER / name
     page.driver.save_screenshot(str(path))
-    Image.open(path).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+    Image.open(path).convert("RGB").quantize(200, dither=Image.Dither.NONE).save(path, optimize=True)
     print(path.relative_to(ROOT), f"{path.stat().st_size / 1024:.0f} KiB")
 
 
