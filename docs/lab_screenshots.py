@@ -41,7 +41,7 @@ def sphere(page):
 
 
 def photograph(page, name, width, height):
-    """Write a picture with few colours, which keeps the file small."""
+    """Write a picture of a small file."""
     from PIL import Image
 
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
@@ -49,7 +49,8 @@ def photograph(page, name, width, height):
     page.wait("innerWidth === arguments[0]", width)
     path = FOLDER / name
     page.driver.save_screenshot(str(path))
-    Image.open(path).convert("RGB").quantize(200, dither=Image.Dither.NONE).save(path, optimize=True)
+    colours = Image.open(path).convert("RGB").quantize(256, kmeans=2, dither=Image.Dither.NONE)
+    colours.save(path, optimize=True)
     print(path.relative_to(ROOT), f"{path.stat().st_size / 1024:.0f} KiB")
 
 
@@ -57,10 +58,10 @@ def main():
     server = Server()
     try:
         for scene, width, height, dark in (
-            (compare, 1280, 1000, False),
-            (compare, 800, 1400, True),
-            (sphere, 1280, 1000, True),
-            (sphere, 800, 1400, False),
+            (compare, 1280, 1140, False),
+            (compare, 800, 1600, True),
+            (sphere, 1280, 1140, True),
+            (sphere, 800, 1600, False),
         ):
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 driver = start_browser(folder, width, height, dark)

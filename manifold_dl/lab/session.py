@@ -61,6 +61,7 @@ class Session:
         self.chosen: Settings | None = None  # what the controls show, if it can be run
         self.upload: Upload | None = None
         self._made = 0
+        self._reasons: tuple[Any, dict[str, dict[str, str]]] | None = None
         self._measured: dict[tuple[int, int], Numbers] = {}
 
     @property
@@ -85,7 +86,10 @@ class Session:
 
     def reasons(self, settings: Settings) -> dict[str, dict[str, str]]:
         """The options that do not go with the settings, and why."""
-        return reasons(settings, self.own)
+        key = (settings, self.upload, self.typed.regularizer if self.typed else None)
+        if self._reasons is None or self._reasons[0] != key:  # 0.1 s, and every step shows them
+            self._reasons = (key, reasons(settings, self.own))
+        return self._reasons[1]
 
     def type(self, text: str, settings: Settings) -> Typed:
         """Compile and check the text of a regularizer; nothing is executed with ``--no-code``."""

@@ -73,7 +73,10 @@ def read(values: Mapping[str, Any], session: Session) -> tuple[Settings, Refused
     refusal : Refused or None
     """
     files = values["file"]
-    session.upload = Upload(files[0].name, files[0].contents) if files else None
+    if not files:
+        session.upload = None
+    elif session.upload is None or session.upload.contents != files[0].contents:
+        session.upload = Upload(files[0].name, files[0].contents)
     settings, refusal = Settings(), None
     for field in fields(Settings):
         try:
