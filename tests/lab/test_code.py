@@ -39,7 +39,7 @@ def run_both(settings, upload=None, text=""):
     own = check_text(text, 8, 10).regularizer if text else None
     run = Run(make_job(settings, upload, own))
     run.resume()
-    assert run.wait(60) is State.FINISHED, run.message
+    assert run.wait(300) is State.FINISHED, run.message
     names, output = {}, io.StringIO()
     with contextlib.redirect_stdout(output):
         exec(code(settings, upload, text), names)

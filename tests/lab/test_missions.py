@@ -20,7 +20,7 @@ SOLUTIONS = {
 def run(session, settings):
     assert session.fault(settings) is None
     session.run(settings)
-    session.current.wait(120)
+    session.current.wait(300)
     session.check_missions()
 
 

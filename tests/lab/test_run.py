@@ -18,7 +18,7 @@ SMALL = {"m": 8, "d": 12, "n": 100, "sparsity": 2, "iterations": 8}
 def finished(**settings):
     run = Run(make_job(Settings(**{**SMALL, **settings})))
     run.resume()
-    run.wait(60)
+    run.wait(300)
     return run
 
 
@@ -26,7 +26,7 @@ def test_steps_lead_to_the_same_numbers_as_a_run():
     whole, stepped = finished(optimizer="LBFGS"), Run(make_job(Settings(**SMALL, optimizer="LBFGS")))
     for count in itertools.count(2):
         stepped.step()
-        if stepped.wait(60, for_pause=True).is_over:
+        if stepped.wait(300, for_pause=True).is_over:
             break
         assert len(stepped.iterates) == count
     assert [i.value for i in stepped.iterates] == [i.value for i in whole.iterates]
@@ -36,9 +36,9 @@ def test_steps_lead_to_the_same_numbers_as_a_run():
 def test_stop_keeps_what_there_is():
     run = Run(make_job(Settings(**SMALL)))
     run.step()
-    run.wait(60, for_pause=True)
+    run.wait(300, for_pause=True)
     run.stop()
-    assert run.wait(60) is State.STOPPED and len(run.iterates) == 2
+    assert run.wait(300) is State.STOPPED and len(run.iterates) == 2
     run.resume()  # nothing happens: it is over
     assert run.state is State.STOPPED
 
@@ -53,12 +53,12 @@ def test_waiting_is_no_computing():
     ticks = itertools.count()
     run = Run(make_job(Settings(**SMALL)), clock=lambda: float(next(ticks)))
     run.step()
-    run.wait(60, for_pause=True)
+    run.wait(300, for_pause=True)
     before = run.iterates[-1].seconds
     for _ in range(1000):
         next(ticks)  # the user reads the page
     run.step()
-    run.wait(60, for_pause=True)
+    run.wait(300, for_pause=True)
     assert run.iterates[-1].seconds - before < 50
     run.stop()
 
@@ -113,7 +113,7 @@ def test_the_objective_of_sets_of_atoms_is_that_of_all():
 def test_a_component_that_fails_is_named_and_leaves_the_iterates():
     run = Run(make_job(Settings(**SMALL, optimizer="LeadingSingularVector")))
     run.resume()
-    assert run.wait(60) is State.FAILED
+    assert run.wait(300) is State.FAILED
     assert (
         run.message == "LeadingSingularVector updates one atom at a time: use a schedule like OneAtATime()."
     )
@@ -141,7 +141,7 @@ def test_progress_grows_and_ends_at_one():
     while not run.state.is_over:
         fractions.append(run.progress()[0])
         run.step()
-        run.wait(60, for_pause=True)
+        run.wait(300, for_pause=True)
     assert fractions == sorted(fractions) and 0 < fractions[-1] < 1
     assert run.progress() == (1.0, 0.0)
 

@@ -31,14 +31,14 @@ def test_what_is_not_disabled_runs_and_what_is_fails_with_the_reason(problem, sc
         if refusal is None:
             session = Session()
             session.run(chosen)
-            assert session.current.wait(60) is State.FINISHED, session.current.message
+            assert session.current.wait(300) is State.FINISHED, session.current.message
 
 
 def test_runs_are_named_by_what_differs_and_can_be_deleted():
     session = Session()
     for optimizer in ("SteepestDescent", "LBFGS"):
         session.run(Settings(**SMALL, optimizer=optimizer))
-        session.current.wait(60)
+        session.current.wait(300)
     assert session.names() == ["SteepestDescent", "LBFGS"]
     session.delete(session.numbers[0])
     assert session.names() == ["LBFGS, GoldenSection"]
@@ -47,13 +47,13 @@ def test_runs_are_named_by_what_differs_and_can_be_deleted():
 def test_other_settings_begin_a_new_run_and_keep_the_one_that_waits():
     session = Session()
     session.step(Settings(**SMALL))
-    session.current.wait(60, for_pause=True)
+    session.current.wait(300, for_pause=True)
     session.step(Settings(**SMALL))
-    session.current.wait(60, for_pause=True)
+    session.current.wait(300, for_pause=True)
     assert len(session.runs) == 1 and len(session.current.iterates) == 3
     session.step(Settings(**SMALL, optimizer="LBFGS"))
-    session.current.wait(60, for_pause=True)
-    assert session.runs[0].wait(60) is State.STOPPED and len(session.runs[0].iterates) == 3
+    session.current.wait(300, for_pause=True)
+    assert session.runs[0].wait(300) is State.STOPPED and len(session.runs[0].iterates) == 3
     session.stop()
 
 
@@ -117,7 +117,7 @@ def test_a_damaged_file_is_refused_at_its_control(name, contents):
 def test_phi_of_a_step_without_a_line_search_goes_from_one_iterate_to_the_next():
     session = Session()
     session.run(Settings(**SMALL, optimizer="TrustRegions"))
-    session.current.wait(60)
+    session.current.wait(300)
     record, phi = session.search(1)
     values = [iterate.value for iterate in session.current.iterates]
     # Steps of a trust region end by a retraction; the geodesic to the same point has the same ends.
