@@ -4,11 +4,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOWEST := .venv-lowest/bin
 
-.PHONY: demo tutorial docs lint test test-slow test-swaps test-lowest catalogue fuzz soak benchmarks format clean help
+.PHONY: demo lab tutorial docs lab-screenshots lint test test-browser browser test-slow test-swaps test-lowest catalogue fuzz soak benchmarks format clean help
 .DEFAULT_GOAL := demo
 
 demo: .venv/installed  ## denoise a picture in five ways: a table, and a picture to look at
 	$(BIN)/manifold-dl demo
+
+lab: .venv/installed-lab  ## swap solvers, manifolds and regularizers in the browser
+	$(BIN)/manifold-dl lab
 
 N ?= 01
 tutorial: .venv/installed  ## run a tutorial (N=02 for the second) and write its pictures into pictures/
@@ -18,6 +21,9 @@ docs: .venv/installed-docs  ## these pages with tutorials and pictures, built of
 	$(BIN)/python -m sphinx -W --keep-going -j 2 docs docs/_build/html
 	@echo "Open docs/_build/html/index.html in a browser."
 
+lab-screenshots: .venv/installed-test browser  ## draw the pictures of docs/lab.md anew
+	$(BIN)/python docs/lab_screenshots.py
+
 lint: .venv/installed-test  ## style, layers, types and docstrings, without running anything
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -26,7 +32,17 @@ lint: .venv/installed-test  ## style, layers, types and docstrings, without runn
 	$(BIN)/python -m pytest tests/test_docstrings.py
 
 test: lint  ## what continuous integration runs: lint, then all tests but the long ones
-	$(BIN)/python -m pytest -n auto --dist loadfile --ignore tests/test_docstrings.py
+	$(BIN)/python -m pytest -n auto --dist loadfile --ignore tests/test_docstrings.py --ignore tests/lab/test_browser.py
+
+test-browser: .venv/installed-test browser  ## the lab in a real browser, about a minute
+	$(BIN)/python -m pytest tests/lab/test_browser.py
+
+# Needs Debian's packages, and the rights to install them where they are missing.
+browser:
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium chromium-driver; \
+	else echo "Chromium is missing. Install it: sudo apt-get install chromium chromium-driver" >&2; exit 1; fi
 
 test-slow: .venv/installed-test  ## the long statistical tests too
 	$(BIN)/python -m pytest --slow -n auto --dist loadfile
@@ -76,6 +92,11 @@ help:  ## list the targets
 .venv/installed: .venv/bin/python pyproject.toml
 	@echo "Installing manifold_dl into .venv (once, about a minute) ..."
 	$(BIN)/python -m pip install --quiet -e ".[images]"
+	@touch $@
+
+.venv/installed-lab: .venv/bin/python pyproject.toml
+	@echo "Installing manifold_dl and marimo into .venv (once, about a minute) ..."
+	$(BIN)/python -m pip install --quiet -e ".[lab]"
 	@touch $@
 
 .venv/installed-test: .venv/bin/python pyproject.toml

@@ -18,6 +18,7 @@ from manifold_dl.cli.encode import encode
 from manifold_dl.cli.errors import PROGRAM, guarded, print_message
 from manifold_dl.cli.info import info
 from manifold_dl.cli.inpaint import inpaint
+from manifold_dl.cli.lab import lab
 from manifold_dl.cli.learn import learn
 from manifold_dl.cli.recover import recover
 from manifold_dl.cli.reproduce import reproduce
@@ -36,7 +37,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-for command in (demo, denoise, inpaint, learn, encode, recover, reproduce, warm_up, info):
+for command in (demo, lab, denoise, inpaint, learn, encode, recover, reproduce, warm_up, info):
     # Typer keeps the line breaks of the source; without them the help fills the width of the terminal.
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     app.command(help="\n\n".join(" ".join(lines.split()) for lines in paragraphs))(guarded(command))

@@ -15,6 +15,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import chromium
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -256,7 +257,7 @@ def test_atoms_of_the_first_picture_converge_to_the_true_ones():
     assert np.all(distances[0] > 0.5) and np.all(distances[-1] < 1e-4)
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Debian's chromium")
+@pytest.mark.skipif(not chromium.IS_INSTALLED, reason="needs Debian's chromium")
 @pytest.mark.parametrize(
     "name", ["index", "mathematics", "design", "manifolds", "denoising", "tutorials/03_dictionary_update"]
 )
@@ -268,7 +269,7 @@ def test_pages_fit_into_a_window_of_800_pixels(name, site, tmp_path):
     script = f"<script>addEventListener('load', () => {{ {measure} }})</script></body>"
     copy = page.with_name(f"measured-{page.name}")
     copy.write_text(page.read_text(encoding="utf-8").replace("</body>", script), encoding="utf-8")
-    browser = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
+    browser = ["chromium", *chromium.FLAGS, f"--user-data-dir={tmp_path}"]
     options = ["--window-size=800,1000", "--virtual-time-budget=3000", "--dump-dom", copy.as_uri()]
     dom = subprocess.run([*browser, *options], capture_output=True, text=True, timeout=120).stdout
     copy.unlink()

@@ -1,0 +1,210 @@
+"""A regularizer that the user types: text → function, with the check of its derivatives beside it.
+
+THE ONE PLACE OF THE PACKAGE WHERE TEXT BECOMES CODE. The text comes from the page that the user has opened on
+their own machine, and runs as the user; no address, file or setting ever leads here, and ``--no-code`` turns
+it off. The text defines ``R(D)``, written with autograd's `np`, and may define ``gradient(D)`` and
+``hessian(D, E)``.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import autograd.numpy as anp
+import numpy as np
+
+from manifold_dl.diagnostics import check_regularizer
+from manifold_dl.diagnostics.report import CheckFailed
+from manifold_dl.diagnostics.taylor import TaylorReport, taylor_report
+from manifold_dl.regularizers import differentiable
+
+EXAMPLE = """def R(D):
+    return np.sum((D.T @ D) ** 4)
+"""
+FILE = "<your regularizer>"
+LIMIT = 2.0  # seconds of one call
+LONGEST = 5000  # characters
+
+
+class TooSlow(Exception):
+    """A call took longer than `LIMIT`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Typed:
+    """What became of the text.
+
+    Attributes
+    ----------
+    regularizer : object or None
+        With the methods `value`, and perhaps `gradient` and `hessian`; None if it cannot be used.
+    verdict : str
+        A sentence.
+    slope : float or None
+        That of the Taylor remainder, 2 for a right gradient; None where it could not be measured.
+    taylor : TaylorReport or None
+        The remainders behind it.
+    """
+
+    regularizer: Any
+    verdict: str
+    slope: float | None = None
+    taylor: TaylorReport | None = None
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it passed the check."""
+        return self.regularizer is not None
+
+
+class TypedRegularizer:
+    """The functions of the text as a regularizer; what they leave out is supplied by autograd.
+
+    Parameters
+    ----------
+    functions : dict
+        ``R``, and perhaps ``gradient`` and ``hessian``.
+    text : str
+        The text itself, for the code that the page shows.
+    """
+
+    def __init__(self, functions: dict[str, Callable], text: str) -> None:
+        self.text = text
+        self.value = limited(functions["R"])
+        for name in ("gradient", "hessian"):
+            if name in functions:
+                setattr(self, name, limited(functions[name]))
+
+    def __repr__(self) -> str:
+        return "R"
+
+
+def compile_text(text: str) -> TypedRegularizer:
+    """Execute the text, and return the regularizer that it defines.
+
+    Parameters
+    ----------
+    text : str
+        Python. `np` is autograd's NumPy.
+
+    Returns
+    -------
+    TypedRegularizer
+
+    Raises
+    ------
+    ValueError
+        If it is no Python, raises an exception, or defines no function R.
+
+    Examples
+    --------
+    >>> float(compile_text("def R(D): return np.sum(D**2)").value(np.eye(2)))
+    2.0
+    >>> compile_text("def R(D) return 1")
+    Traceback (most recent call last):
+    ...
+    ValueError: Line 1: expected ':'.
+    """
+    if len(text) > LONGEST:
+        raise ValueError(f"The text has {len(text):,} characters; at most {LONGEST:,} are read.")
+    namespace: dict[str, Any] = {"np": anp, "anp": anp, "__name__": "your_regularizer"}
+    try:
+        code = compile(text, FILE, "exec")
+        limited(lambda: exec(code, namespace))()
+    except SyntaxError as error:
+        raise ValueError(f"Line {error.lineno}: {error.msg}.") from None
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from None
+    functions = {
+        name: namespace[name] for name in ("R", "gradient", "hessian") if callable(namespace.get(name))
+    }
+    if "R" not in functions:
+        raise ValueError("The text defines no function R: begin with def R(D):")
+    return TypedRegularizer(functions, text)
+
+
+@np.errstate(all="ignore")  # a value that is not finite is a verdict, not a warning
+def check_text(text: str, m: int, d: int) -> Typed:
+    """Compile the text and check it: the slope of the Taylor remainder, and a verdict.
+
+    Parameters
+    ----------
+    text : str
+    m, d : int
+        The size of the dictionaries that it will be given.
+
+    Returns
+    -------
+    Typed
+
+    Examples
+    --------
+    >>> check_text("def R(D): return np.sum(D**4)", 4, 6).verdict
+    'The gradient is right: the first-order remainder falls with slope 2.00, and 2 was expected.'
+    >>> wrong = "def R(D): return np.sum(D**4)" + chr(10) + "def gradient(D): return 3 * D**3"
+    >>> check_text(wrong, 4, 6).verdict
+    'The gradient is wrong: the first-order remainder falls with slope 1.00, and 2 was expected.'
+    """
+    taylor = None
+    try:
+        regularizer = compile_text(text)
+        taylor = limited(_taylor)(regularizer, m, d)
+        if not taylor:
+            return Typed(None, taylor.verdict, taylor.slope, taylor)
+        limited(check_regularizer)(regularizer, m=m, n_atoms=d)
+    except (Exception, SystemExit) as error:  # whatever the functions of the text raise
+        verdict = str(error) or type(error).__name__
+        if isinstance(error, CheckFailed):
+            verdict = verdict.replace("TypedRegularizer", "R")
+        return Typed(None, verdict, None if taylor is None else taylor.slope, taylor)
+    return Typed(regularizer, taylor.verdict, taylor.slope, taylor)
+
+
+def limited(function: Callable, seconds: float | None = None) -> Callable:
+    """The function, ended by `TooSlow` where a line of the user's text begins after the time is over.
+
+    Parameters
+    ----------
+    function : callable
+    seconds : float, optional
+        `LIMIT` by default.
+
+    Returns
+    -------
+    callable
+    """
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        before, end = sys.gettrace(), time.monotonic() + (LIMIT if seconds is None else seconds)
+
+        def trace(frame: FrameType, event: str, argument: Any) -> Any:
+            if frame.f_code.co_filename != FILE:
+                return None  # lines of other files run at full speed
+            frame.f_trace_opcodes = True  # an endless loop on one line has no events of lines
+            if time.monotonic() > end:
+                raise TooSlow(f"The text ran for more than {LIMIT:g} s: is there a loop without an end?")
+            return trace
+
+        sys.settrace(trace)
+        try:
+            return function(*arguments, **options)
+        finally:
+            sys.settrace(before)
+
+    return call
+
+
+def _taylor(regularizer: TypedRegularizer, m: int, d: int) -> TaylorReport:
+    """Measure the remainder of the gradient at a random dictionary of unit atoms, in a random direction."""
+    rng = np.random.default_rng(0)
+    D, U = rng.standard_normal((2, m, d))
+    D, U = D / np.linalg.norm(D, axis=0), U / np.linalg.norm(U)
+    value = regularizer.value(D)
+    if np.ndim(value) != 0:
+        raise CheckFailed(f"R returned an array of shape {np.shape(value)}, and one number is needed.")
+    penalty = differentiable(regularizer)
+    slope = float(np.vdot(penalty.gradient(D), U))
+    return taylor_report("gradient", lambda t: penalty.value(D + t * U), [slope])

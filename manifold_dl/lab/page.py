@@ -1,0 +1,135 @@
+"""The column of the controls as HTML: their labels, messages, and the reasons against options.
+
+`widgets.py` makes the controls themselves, and `cards.py` what stands beside the column.
+"""
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+
+from manifold_dl.lab.data import FILES
+from manifold_dl.lab.figures.axes import element, tag
+from manifold_dl.lab.settings import Settings
+
+#: The controls of the page in their order, by section.
+SECTIONS = {
+    "Data": ("data", "file", "m", "patch", "d", "n", "sparsity", "noise", "seed"),
+    "Problem": ("problem", "alpha", "manifold", "mu", "regularizer", "weight"),
+    "Method": (
+        "optimizer",
+        "line_searcher",
+        "schedule",
+        "size",
+        "iterations",
+        "sweeps",
+        "start",
+        "start_seed",
+        "typed",
+    ),
+}
+LABELS = {
+    "data": "signals",
+    "file": f"file ({', '.join(FILES[:3])}, ...)",
+    "m": "m, length of a signal",
+    "patch": "side of a patch",
+    "d": "d, atoms",
+    "n": "n, signals",
+    "sparsity": "S, atoms per signal",
+    "noise": "noise, % of ‖Y‖",
+    "seed": "seed",
+    "problem": "what is solved",
+    "alpha": "α of the lasso, in turn",
+    "manifold": "manifold",
+    "mu": "ridge μ, one or several in turn",
+    "regularizer": "regularizer",
+    "weight": "its weight, times ‖Y‖²",
+    "optimizer": "optimizer",
+    "line_searcher": "line searcher",
+    "schedule": "schedule",
+    "size": "atoms in a block",
+    "iterations": "iterations",
+    "sweeps": "sweeps",
+    "start": "start",
+    "start_seed": "seed of the start",
+    "typed": "atoms; 0.6 0.8 0; 1 0 0",
+}
+
+
+def heading(level: int, text: str) -> str:
+    """A heading; marimo would put an outline of those of HTML over the page."""
+    return tag("div", text, class_=f"mdl-h{level}", role="heading", aria_level=level)
+
+
+def is_shown(control: str, settings: Settings, has_blocks: bool, is_matrix: bool) -> bool:
+    """Whether a control has an effect with these settings.
+
+    Parameters
+    ----------
+    control : str
+    settings : Settings
+    has_blocks : bool
+        Whether the schedule takes a size.
+    is_matrix : bool
+        Whether the user's file holds signals, not a picture.
+
+    Returns
+    -------
+    bool
+    """
+    synthetic = settings.data == "synthetic"
+    patches = not synthetic and not (settings.data == "file" and is_matrix)
+    conditions = {
+        "file": settings.data == "file",
+        "m": synthetic,
+        "noise": synthetic,
+        "patch": patches,
+        "n": synthetic or patches,
+        "seed": synthetic or patches,
+        "sparsity": synthetic or settings.problem == "update_problem",
+        "alpha": settings.problem == "lasso_problem",
+        "weight": settings.regularizer != "none",
+        "size": has_blocks,
+        "start_seed": settings.start == "random",
+        "typed": settings.start == "typed",
+    }
+    return conditions.get(control, True)
+
+
+def control(name: str, widget: str, message: str = "", reasons: Mapping[str, str] | None = None) -> str:
+    """One control with its message, and with the options that are disabled and why.
+
+    Parameters
+    ----------
+    name : str
+        The field of `Settings`.
+    widget : str
+        HTML.
+    message : str
+        Why the present value cannot be used.
+    reasons : dict of str, optional
+        Option → sentence.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    parts = [tag("div", LABELS[name], class_="mdl-label"), widget]
+    if message:
+        parts.append(tag("div", message, class_="mdl-message", role="alert"))
+    if reasons is not None:
+        parts.append(element("mdl-options", data_disabled=json.dumps(list(reasons))))
+    if reasons:
+        lines = "".join(
+            element("li", f"<b>{html.escape(option)}</b> {html.escape(why)}")
+            for option, why in reasons.items()
+        )
+        count = "1 option does" if len(reasons) == 1 else f"{len(reasons)} options do"
+        summary = tag("summary", f"{count} not go with the rest: why?")
+        parts.append(element("details", summary + element("ul", lines), class_="mdl-reasons"))
+    return element("div", "".join(parts), class_="mdl-control", data_control=name)
+
+
+def section(title: str, controls: Sequence[str]) -> str:
+    """A section of the panel."""
+    return element("section", heading(3, title) + "".join(controls), class_="mdl-section")

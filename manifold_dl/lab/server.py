@@ -1,0 +1,124 @@
+"""Serve the page on 127.0.0.1, with a token in the address, and open it in the browser."""
+
+import os
+import secrets
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+PORT = 2718
+HOST = "127.0.0.1"
+NO_CODE = "MANIFOLD_DL_LAB_NO_CODE"  # the page runs in this process; the environment tells it of --no-code
+_HERE = Path(__file__).parent
+
+
+def serve(
+    *,
+    port: int = PORT,
+    query: str = "",
+    allow_code: bool = True,
+    open_browser: bool = True,
+    announce: Callable[[str], None] = print,
+) -> None:
+    """Serve the page until Ctrl-C.
+
+    Parameters
+    ----------
+    port : int
+        Where to listen; if it is taken, any other that is free. 0 for a free one at once.
+    query : str
+        Settings to begin with, as in a shared address.
+    allow_code : bool
+        Whether the page executes a regularizer that its user types.
+    open_browser : bool
+        Whether to open the page.
+    announce : callable
+        Called with the address, once the page can be opened.
+    """
+    import uvicorn
+
+    from manifold_dl.lab import widgets  # noqa: F401 - the page imports it; before it is opened nobody waits
+
+    os.environ[NO_CODE] = "" if allow_code else "1"
+    token = secrets.token_urlsafe(16)
+    listener = _listener(port)
+    page = address(listener.getsockname()[1], token, query)
+    server = uvicorn.Server(uvicorn.Config(make_app(token), log_level="error", lifespan="on"))
+    threading.Thread(target=warm_up, daemon=True, name="manifold-dl lab: warm-up").start()
+    threading.Thread(
+        target=_when_started,
+        args=(server, page, open_browser, announce),
+        daemon=True,
+        name="manifold-dl lab: open",
+    ).start()
+    server.run(sockets=[listener])
+
+
+def make_app(token: str) -> Any:
+    """The web application: the page behind a token, with its style sheet and script inside of it.
+
+    Parameters
+    ----------
+    token : str
+        Without it, in the address or in the cookie that the address sets, nothing is served.
+
+    Returns
+    -------
+    ASGI application
+    """
+    import marimo
+
+    builder = marimo.create_asgi_app(token=token, quiet=True, html_head=head(), session_ttl=120)
+    return builder.with_app(path="/", root=str(_HERE / "app.py")).build()
+
+
+def head() -> str:
+    """What is added to the head of the page. Nothing is loaded from elsewhere."""
+    style = (_HERE / "static" / "lab.css").read_text(encoding="utf-8")
+    script = (_HERE / "static" / "lab.js").read_text(encoding="utf-8")
+    return f"<style>{style}</style><script>{script}</script>"
+
+
+def address(port: int, token: str, query: str = "") -> str:
+    """The address of the page.
+
+    Examples
+    --------
+    >>> address(2718, "secret", "m=3")
+    'http://127.0.0.1:2718/?access_token=secret&m=3'
+    """
+    return f"http://{HOST}:{port}/?access_token={token}" + (f"&{query}" if query else "")
+
+
+def warm_up() -> None:
+    """Run a small problem, so that kernels are compiled, or read from disk, before the first run."""
+    from manifold_dl.lab.job import make_job
+    from manifold_dl.lab.run import Run
+    from manifold_dl.lab.settings import Settings
+
+    for optimizer in ("ConjugateGradient", "TrustRegions"):
+        run = Run(make_job(Settings(m=4, d=6, n=20, sparsity=2, iterations=2, optimizer=optimizer)))
+        run.resume()
+        run.wait(60)
+
+
+def _listener(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+    except OSError:
+        listener.bind((HOST, 0))
+    return listener
+
+
+def _when_started(server: Any, page: str, open_browser: bool, announce: Callable[[str], None]) -> None:
+    pause = threading.Event()
+    while not (server.started or server.should_exit):
+        pause.wait(0.05)
+    announce(page)
+    if open_browser:
+        webbrowser.open(page)

@@ -1,0 +1,50 @@
+"""Every mission is done by what its hint says, and not by what it begins with."""
+
+from dataclasses import replace
+
+import pytest
+
+from manifold_dl.lab.missions import MISSIONS
+from manifold_dl.lab.session import Session
+from manifold_dl.lab.settings import Settings
+
+BY_KEY = {mission.key: mission for mission in MISSIONS}
+SOLUTIONS = {
+    "fast": {"optimizer": "TrustRegions"},
+    "singular": {"mu": "0, 0.1, 0.01, 0"},
+    "ksvd": {"schedule": "OneAtATime", "optimizer": "LeadingSingularVector"},
+    "coherence": {"regularizer": "Coherence", "weight": 0.01},
+}
+
+
+def run(session, settings):
+    assert session.fault(settings) is None
+    session.run(settings)
+    session.current.wait(300)
+    session.check_missions()
+
+
+@pytest.mark.parametrize("key", SOLUTIONS)
+def test_a_mission_is_done_by_its_solution_only(key):
+    session, begin = Session(), BY_KEY[key].settings
+    run(session, begin)
+    assert key not in session.solved
+    run(session, replace(begin, **SOLUTIONS[key]))
+    assert session.solved[key].endswith(".")
+
+
+def test_a_start_in_the_bad_set_is_found_from_the_numbers_of_the_page():
+    session, begin = Session(), BY_KEY["bad set"].settings
+    run(session, begin)
+    assert "bad set" not in session.solved
+    a, b, _ = session.current.dictionary[:, 0]
+    run(session, replace(begin, start="typed", typed=f"{b:.10f} {-a:.10f} 0"))
+    assert "bad set" in session.solved
+
+
+def test_a_broken_gradient_is_found():
+    session = Session()
+    session.type("def R(D):\n return np.sum(D**4)", Settings())
+    assert not session.solved
+    session.type("def R(D):\n return np.sum(D**4)\ndef gradient(D):\n return 3.9 * D**3", Settings())
+    assert list(session.solved) == ["gradient"]
