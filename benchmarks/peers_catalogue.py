@@ -11,9 +11,10 @@ raise itself (unexplained), how many ended the process or took over 20 s (crash)
 work were refused, and how many gave numbers that are not finite.
 """
 
-import subprocess
+import multiprocessing
 import sys
 import traceback
+import warnings
 from importlib.metadata import version
 from pathlib import Path
 
@@ -62,42 +63,51 @@ def spams(signals):
     return spams.trainDL(signals, K=12, lambda1=0.1, iter=5, numThreads=1, verbose=False)
 
 
-def once(library, kind):
-    """One run, in its own process: print the verdict."""
-    _, change = SIGNALS[kind]
+def verdict(library, kind):
+    """What one run does."""
     try:
-        answer = globals()[LIBRARIES[library]](change(Y.copy()))
+        answer = globals()[LIBRARIES[library]](SIGNALS[kind][1](Y.copy()))
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1].filename
         own = LIBRARIES[library] in place and isinstance(error, ValueError | TypeError)
-        print("refused" if own else "unexplained")
-        return
-    good = np.isfinite(np.asarray(answer, dtype=float)).all()
-    print("accepted" if good else "not finite")
+        return "refused" if own else "unexplained"
+    return "accepted" if np.isfinite(np.asarray(answer, dtype=float)).all() else "not finite"
+
+
+def in_a_process(library, kind):
+    """The same in a process of its own."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    child = context.Process(target=lambda: theirs.send(verdict(library, kind)))
+    child.start()
+    theirs.close()
+    try:
+        return ours.recv() if ours.poll(20) else "crash"
+    except EOFError:  # it ended without a word
+        return "crash"
+    finally:
+        child.kill()
+        child.join()
 
 
 def main():
+    warnings.simplefilter("ignore")
     print("| library | silent | unexplained | crash | refused that should work | not finite |")
     print("|---|---|---|---|---|---|")
     for library in LIBRARIES:
         counts = dict.fromkeys(["silent", "unexplained", "crash", "refused", "not finite"], 0)
+        verdict(library, "by columns")  # imports it once for all
         for kind, (expected, _) in SIGNALS.items():
-            command = [sys.executable, "-W", "ignore", __file__, library, kind]
-            try:
-                process = subprocess.run(command, capture_output=True, text=True, timeout=20)
-                words = process.stdout.split("\n")
-                verdict = words[-2] if process.returncode == 0 and len(words) > 1 else "crash"
-            except subprocess.TimeoutExpired:
-                verdict = "crash"
-            if verdict == "accepted" and expected == REFUSED:
+            found = in_a_process(library, kind)
+            if found == "accepted" and expected == REFUSED:
                 counts["silent"] += 1
-            elif verdict == "refused" and expected not in (REFUSED, EITHER):
+            elif found == "refused" and expected not in (REFUSED, EITHER):
                 counts["refused"] += 1
-            elif verdict in ("unexplained", "crash", "not finite"):
-                counts[verdict] += 1
+            elif found in ("unexplained", "crash", "not finite"):
+                counts[found] += 1
         numbers = " | ".join(str(n) for n in counts.values())
         print(f"| {library} {version(library)} | {numbers} |", flush=True)
 
 
 if __name__ == "__main__":
-    once(*sys.argv[1:]) if len(sys.argv) > 1 else main()
+    main()

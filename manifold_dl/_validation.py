@@ -189,9 +189,7 @@ def as_rng(rng: Any, name: str = "rng") -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"{name}={rng!r}: give a whole number of at least 0, a numpy.random.Generator or None."
-        ) from None
+        raise TypeError(f"{name}={rng!r}: give a whole number from 0, a numpy Generator or None.") from None
 
 
 def require_memory(n_atoms: int, m: int, itemsize: int = 8) -> None:

@@ -1,7 +1,7 @@
-"""Bad and odd input of all kinds, given to seven functions: refused with a sentence, or a right answer.
+"""Bad and odd input of all kinds, given to seven functions: refused with a sentence, or a sound answer.
 
 `python tests/catalogue.py` prints the table. A run is *silent* if what has to be refused is accepted, or if
-an answer is wrong: not finite, not on the spheres, or another one than for the same numbers given as usual.
+an answer is wrong: not finite or not on the spheres. Whether it is the best one is for other tests to say.
 It is a *crash* if the exception is none of our sentences, and a *refusal* if it should have worked.
 """
 
