@@ -56,14 +56,14 @@ def signals_of(
     if np.isfinite(total):
         return X.T, weights
     missing = np.isnan(X)
-    if missing.any() and model.missing_values is None:
-        row, column = np.argwhere(missing)[0]
-        raise ValueError(
-            f"Input X contains NaN in {missing.sum()} places, first at row {row}, column {column}. Clean the "
-            "data first or, if NaN marks missing entries, give missing_values=np.nan."
-        )
+    if model.missing_values is None and missing.any():
+        try:
+            require_finite(X, "X", total)
+        except ValueError as error:
+            advice = "If NaN marks missing entries, give missing_values=np.nan."
+            raise ValueError(f"{error} {advice}") from None
     filled = np.where(missing, 0, X)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         require_finite(filled, "X", filled.sum())
     if not missing.any():
         return X.T, weights

@@ -108,7 +108,7 @@ def with_fields(part: Any, changes: Mapping[str, Any], name: str) -> Any:
     --------
     >>> from manifold_dl import OMP
     >>> with_fields(OMP(sparsity=3), {"sparsity": 5}, "coder")
-    OMP(sparsity=5, tol=None)
+    OMP(sparsity=5, tol=None, nonnegative=False)
     """
     if hasattr(part, "set_params"):  # scikit-learn's own convention for what has parameters
         return part.set_params(**changes)

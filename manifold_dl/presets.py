@@ -33,7 +33,7 @@ def recover(sparsity: int) -> dict[str, Any]:
     --------
     >>> from manifold_dl import learn_dictionary, metrics
     >>> from manifold_dl.datasets import synthetic
-    >>> D, X, Y = synthetic(8, 12, 100, sparsity=2, rng=0)
+    >>> D, X, Y = synthetic(8, 12, 150, sparsity=2, rng=0)
     >>> result = learn_dictionary(Y, 12, **recover(sparsity=2), rng=0)
     >>> metrics.recovery(result.dictionary, D)
     1.0

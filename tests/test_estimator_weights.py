@@ -72,9 +72,9 @@ def test_batches_take_weights_and_missing_values():
 
 def test_nan_is_refused_by_default_and_the_sentence_names_the_option():
     for call in (model().fit, model().partial_fit, model().fit(ROWS).transform, model().fit(ROWS).impute):
-        with pytest.raises(ValueError, match=r"contains NaN.*missing_values=np.nan"):
+        with pytest.raises(ValueError, match=r"X holds nan.*missing_values=np.nan"):
             call(INCOMPLETE)
-    with pytest.raises(ValueError, match="infinity"):
+    with pytest.raises(ValueError, match="X holds inf at row"):
         model(missing_values=np.nan).fit(np.where(MISSING, np.inf, ROWS))
 
 

@@ -43,7 +43,7 @@ def component(kind: str, value: Any, argument: str, **settings: Any) -> Any:
     >>> component("schedules", "one-at-a-time", "schedule")
     OneAtATime(order='natural')
     >>> component("coders", "omp", "coder", sparsity=3)
-    OMP(sparsity=3, tol=None)
+    OMP(sparsity=3, tol=None, nonnegative=False)
     >>> component("coders", "iht", "coder")
     Traceback (most recent call last):
     ...

@@ -162,7 +162,7 @@ def get(kind: str, name: str) -> Any:
     --------
     >>> from manifold_dl import plugins
     >>> plugins.get("coders", "omp")(sparsity=3)
-    OMP(sparsity=3, tol=None)
+    OMP(sparsity=3, tol=None, nonnegative=False)
     >>> plugins.get("optimizers", "trust-regions").__name__
     'TrustRegions'
     >>> plugins.get("coders", "opm")

@@ -40,7 +40,7 @@ def describe(value: Any) -> Any:
     --------
     >>> from manifold_dl import OMP
     >>> describe(OMP(sparsity=3))
-    {'component': 'coders.OMP', 'parameters': {'sparsity': 3, 'tol': None}}
+    {'component': 'coders.OMP', 'parameters': {'sparsity': 3, 'tol': None, 'nonnegative': False}}
     >>> describe(abs)
     {'text': '<built-in function abs>'}
     """
@@ -87,7 +87,7 @@ def restore(description: Any, kind: str | None = None) -> Any:
     Examples
     --------
     >>> restore({"component": "coders.OMP", "parameters": {"sparsity": 3}})
-    OMP(sparsity=3, tol=None)
+    OMP(sparsity=3, tol=None, nonnegative=False)
     """
     name = description.get("component", description.get("named")) if isinstance(description, dict) else None
     if kind is not None and str(name).partition(".")[0] != kind and not is_text(description):

@@ -82,7 +82,7 @@ class Result:
         >>> from manifold_dl import OMP, learn_dictionary
         >>> Y = np.random.default_rng(0).standard_normal((8, 100))
         >>> learn_dictionary(Y, 12, coder=OMP(sparsity=2), max_iter=1, rng=0).component("coder")
-        OMP(sparsity=2, tol=None)
+        OMP(sparsity=2, tol=None, nonnegative=False)
         """
         kinds = {"coder": "coders", "update": "updates"}
         if name not in kinds:

@@ -223,4 +223,5 @@ class Spheres(Oblique):
         if rng is None:
             return super().random_tangent_vector(point)
         vector = self.projection(point, np.random.default_rng(rng).standard_normal(point.shape))
-        return vector / (self.norm(point, vector) or 1.0)  # with m = 1 zero is the only tangent vector
+        length = self.norm(point, vector)
+        return vector / length if np.any(length) else vector  # with m = 1 zero is the only tangent vector

@@ -21,7 +21,6 @@ class Plan:
 WRONG_SCHEDULES = {
     "subset 1 of the schedule repeats the index 3": Plan(lambda d, rng: [[0], [3, 3]]),
     "contains the index 12": Plan(lambda d, rng: [[d]]),
-    "is empty": Plan(lambda d, rng: [[]]),
     "has no subset": Plan(lambda d, rng: []),
     "dtype float64": Plan(lambda d, rng: [[0.5]]),
     "not repeatable": Plan(lambda d, rng: [np.random.default_rng().permutation(d)]),

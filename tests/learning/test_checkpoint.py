@@ -194,7 +194,10 @@ def test_checkpoint_refuses_an_invalid_interval(every):
 @pytest.mark.parametrize(
     ("options", "difference"),
     [
-        ({"coder": OMP(sparsity=3)}, r"coder was OMP\(sparsity=2, tol=None\), now OMP\(sparsity=3"),
+        (
+            {"coder": OMP(sparsity=3)},
+            r"coder was OMP\(sparsity=2, tol=None, nonnegative=False\), now OMP\(sparsity=3",
+        ),
         ({"coder": ForwardSelection(sparsity=2)}, "coder was OMP.*now ForwardSelection"),
         ({"update": KSVD()}, "update was SimCO.*now KSVD"),
         ({"update": SimCO(mu=0.2)}, r"update was SimCO.*mu=\[0.1, 0.0\].*mu=0.2"),
