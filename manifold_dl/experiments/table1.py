@@ -128,9 +128,7 @@ def _learning_loops(setting: Parameters, seed: int) -> dict[str, Callable[[], fl
     }
 
     def loop(update: Any) -> None:
-        with (
-            warnings.catch_warnings()
-        ):  # only the time counts: atoms that are not used in the end are no news
+        with warnings.catch_warnings():  # of atoms that are not used in the end: only the time counts
             warnings.simplefilter("ignore", UserWarning)
             for _, _, Y, start in draws:
                 learn_dictionary(Y, d, update=update, init=start, **options)
