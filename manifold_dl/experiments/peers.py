@@ -80,9 +80,7 @@ def with_lasso_problem(
     return D
 
 
-def with_sklearn(
-    penalty: float, iterations: int, Y: np.ndarray, start: np.ndarray, seed: int
-) -> np.ndarray:
+def with_sklearn(penalty: float, iterations: int, Y: np.ndarray, start: np.ndarray, seed: int) -> np.ndarray:
     """Learn with scikit-learn's `DictionaryLearning`, by coordinate descent and from its own start."""
     from sklearn.decomposition import DictionaryLearning
 
