@@ -1,5 +1,7 @@
 """`SimCO` with codes that follow by a penalty: any schedule descends, and no other coder is needed."""
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -36,7 +38,7 @@ def test_no_sweep_raises_the_objective(data, schedule, mu):
         D, codes = update(Y, D, codes, rng=sweep)
         np.testing.assert_allclose(np.linalg.norm(D, axis=0), 1, atol=1e-12)
         values.append(objective(Y, D, mu))
-    assert all(after < before for before, after in zip(values, values[1:], strict=False))
+    assert all(after < before for before, after in itertools.pairwise(values))
 
 
 def test_update_is_the_descent_of_lasso_problem(data):

@@ -1,5 +1,7 @@
 """`AtomSearch`: trials are kept only if they lower the objective, and a run can be resumed at any of them."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,7 @@ def test_no_update_of_the_search_raises_the_objective(data):
         values.append(objective(Y, D, 0.025))
     assert values[1] < 0.9 * values[0]
     # The search solves its lassos to a duality gap of 1e-6 of the signals' energy at the most.
-    assert all(after <= before * (1 + 1e-6) for before, after in zip(values, values[1:], strict=False))
+    assert all(after <= before * (1 + 1e-6) for before, after in itertools.pairwise(values))
     assert run.settled
 
 
@@ -46,7 +48,7 @@ def test_patience_ends_the_search_and_success_resets_it(data):
         D, codes = run(Y, D, codes, rng=rng)
         failures.append(run.failures)
     assert failures[-2:] == [1, 2]
-    assert all(after in (0, before + 1) for before, after in zip(failures, failures[1:], strict=False))
+    assert all(after in (0, before + 1) for before, after in itertools.pairwise(failures))
 
 
 def test_resumed_search_has_the_same_bits(data, tmp_path):
