@@ -7,6 +7,7 @@ and one thread; seconds are those of the processor.
 """
 
 import time
+import warnings
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,8 @@ def measure(parameters: Parameters, seed: int, noise: str, n: int, trial: int) -
     snr_db = parameters["snr_db"][noise]
     true, _, Y, start = draw_signals(m, d, n, sparsity, seed, n, trial, snr_db=snr_db)
     rows = []
-    with threadpool_limits(1):  # one thread, for BLAS as well
+    with threadpool_limits(1), warnings.catch_warnings():  # one thread, for BLAS as well
+        warnings.simplefilter("ignore")  # atoms that no signal uses, and iterations that end at tol = 0
         compile_methods(m, d, sparsity)
         for name, method in methods.items():
             begin = time.process_time()

@@ -4,7 +4,6 @@ Used by the study `hidden`. SPAMS is no dependency of the package: where it is n
 its methods are left out, and the study says so.
 """
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
@@ -87,9 +86,7 @@ def with_sklearn(penalty: float, iterations: int, Y: np.ndarray, start: np.ndarr
     model = DictionaryLearning(
         start.shape[1], alpha=penalty, max_iter=iterations, tol=0.0, fit_algorithm="cd", random_state=seed
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # at tol = 0 it says that it has not converged
-        return np.asarray(model.fit(Y.T).components_.T)
+    return np.asarray(model.fit(Y.T).components_.T)
 
 
 def with_spams(
