@@ -101,7 +101,7 @@ def draw(table: Table) -> "Figure":
     """Draw the atoms found, and the seconds, against the number of signals: a column for each noise."""
     import matplotlib.pyplot as plt
 
-    noises = in_order(table["noise"])
+    noises, sizes = in_order(table["noise"]), np.unique(table["n"])
     figure, axes = plt.subplots(
         2,
         len(noises),
@@ -116,8 +116,8 @@ def draw(table: Table) -> "Figure":
         draw_column(above, rows, "found")
         draw_column(below, rows, "seconds")
         above.set(title=f"16×32 dictionaries, S = 4, {noise}", xscale="log", ylim=(-0.03, 1.03))
-        below.set(yscale="log", xlabel="number of signals n")
-        sizes = np.unique(rows["n"])
+        below.set(yscale="log", xlabel="number of signals n", ylim=(0.008, 4))
+        below.set_yticks([0.01, 0.1, 1], labels=["0.01", "0.1", "1"])
         below.set_xlim(36, 1.08 * sizes.max())
         below.set_xticks(sizes, labels=[str(n) for n in sizes])
         below.minorticks_off()
