@@ -185,14 +185,16 @@ def claims(table: Table) -> list[Claim]:
         timed = ", ".join(
             f"{seconds[RECOVER][n]:.2f} against {t:.2f} at n = {n}" for n, t in seconds[ANNEALED].items()
         )
-        small = [n for n in goals if n <= 500]
-        checked.append(
-            Claim(
-                f"{noise}: and takes no more time than that at n = {', '.join(map(str, small))}",
-                f"seconds: {timed}",
-                bool(small) and all(seconds[RECOVER][n] <= seconds[ANNEALED][n] for n in small),
+        small = {"at the numbers of signals named above": [n for n in goals if n <= 500]}
+        small["at every number of them"] = [n for n in found[RECOVER] if n <= 500]
+        for where, sizes in small.items():
+            checked.append(
+                Claim(
+                    f"{noise}: and takes no more time than that {where}, up to 500",
+                    f"seconds: {timed}" if where != "at every number of them" else "see above",
+                    bool(sizes) and all(seconds[RECOVER][n] <= seconds[ANNEALED][n] for n in sizes),
+                )
             )
-        )
     return checked
 
 
