@@ -98,6 +98,13 @@ RegularizerOption = Annotated[
 CoderOption = Annotated[
     str, typer.Option(help="The sparse coder: omp, forward-selection, ...", autocompletion=names_of("coders"))
 ]
+CodesOption = Annotated[
+    str | None,
+    typer.Option(
+        help="SimCO's codes by a penalty, as NAME:ALPHA, in place of a coder and a sparsity: lasso:0.1, or "
+        "rms-lasso:0.05, in units of the root mean square norm of the signals."
+    ),
+]
 MuOption = Annotated[
     float | None, typer.Option(min=0, help="SimCO's ridge on the codes; 0 is primitive SimCO.")
 ]
@@ -122,6 +129,31 @@ def coder_named(name: str, sparsity: int) -> Any:
     return by_name.component("coders", name, "--coder", sparsity=sparsity)
 
 
+def following_coder(text: str) -> Any:
+    """Return the coder by which SimCO's codes follow the dictionary.
+
+    Parameters
+    ----------
+    text : str
+        Its name and its penalty, as NAME:ALPHA.
+
+    Returns
+    -------
+    PenalizedCoder
+    """
+    from manifold_dl.components import by_name
+
+    name, _, number = text.partition(":")
+    try:
+        alpha = float(number)
+    except ValueError:
+        raise ValueError(f"--codes {text}: give a name and a penalty, such as lasso:0.1.") from None
+    coder = by_name.component("coders", name, "--codes", alpha=alpha)
+    if getattr(coder, "alpha", None) != alpha:
+        raise ValueError(f"--codes {text}: {name} has no penalty alpha; choose lasso or rms-lasso.")
+    return coder
+
+
 @dataclass(frozen=True)
 class UpdateChoice:
     """The options of an update rule; all but the first belong to SimCO.
@@ -134,6 +166,8 @@ class UpdateChoice:
         The ridge on the codes.
     regularizers : list of str
         Regularizers as NAME:WEIGHT.
+    codes : str
+        A penalty by which the codes follow, as NAME:ALPHA.
     """
 
     update: str = "simco"
@@ -142,6 +176,7 @@ class UpdateChoice:
     mu: float | None = None
     manifold: str | None = None
     regularizers: list[str] | None = None
+    codes: str | None = None
 
     @property
     def is_default(self) -> bool:
@@ -175,6 +210,8 @@ class UpdateChoice:
             raise ValueError(f"--mu {self.mu}: give a finite number.")
         if self.mu is not None:
             settings["mu"] = self.mu
+        if self.codes is not None:
+            settings["codes"] = following_coder(self.codes)
         if self.manifold is not None:
             settings["manifold"] = by_name.component("manifolds", self.manifold, "--manifold")
         return SimCO(
@@ -190,4 +227,5 @@ class UpdateChoice:
             "--mu": self.mu,
             "--manifold": self.manifold,
             "--regularizer": self.regularizers,
+            "--codes": self.codes,
         }

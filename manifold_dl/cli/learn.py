@@ -27,12 +27,15 @@ from manifold_dl.cli.outputs import partial_result_saved, report, require_still_
 def learn(
     data: Annotated[Path, input_file("DATA", "A .npy file with a matrix.")],
     atoms: Atoms,
-    sparsity: Annotated[int, typer.Option(min=1, help="Atoms per signal.")],
     out: Annotated[Path, typer.Option(help="The .npz file to write.")],
+    sparsity: Annotated[
+        int | None, typer.Option(min=1, help="Atoms per signal; needed unless there is --codes.")
+    ] = None,
     columns: Columns = False,
     missing: Missing = None,
     iterations: Iterations = 50,
     coder: choices.CoderOption = "omp",
+    codes: choices.CodesOption = None,
     update: choices.UpdateOption = "simco",
     solver: choices.SolverOption = None,
     line_searcher: choices.LineSearcherOption = None,
@@ -57,8 +60,8 @@ def learn(
     from manifold_dl.learning.learn import learn_dictionary
     from manifold_dl.learning.result import Reason
 
-    sparse_coder = coder_named(coder, sparsity)
-    rule = UpdateChoice(update, solver, line_searcher, mu, manifold, regularizer).make()
+    sparse_coder = _coder(coder, sparsity, codes)
+    rule = UpdateChoice(update, solver, line_searcher, mu, manifold, regularizer, codes).make()
     settings: dict[str, Any] = {
         "coder": sparse_coder,
         "update": rule,
@@ -74,8 +77,24 @@ def learn(
         raise KeyboardInterrupt
     seconds = time.perf_counter() - begin
     _save(result, out, force)
-    facts = {"out": out, "sparsity": sparsity, **_facts(result, Y, settings["weights"]), "seconds": seconds}
+    facts = {
+        "out": out,
+        "sparsity": sparsity or result.codes.nnz / Y.shape[1],
+        **_facts(result, Y, settings["weights"]),
+        "seconds": seconds,
+    }
     report(facts, _sentence(facts), as_json=as_json, quiet=quiet)
+
+
+def _coder(name: str, sparsity: int | None, codes: str | None) -> Any:
+    """Return the coder of the loop; None where the update finds the codes by a penalty."""
+    if codes is None and sparsity is None:
+        raise ValueError("give --sparsity, atoms per signal, or a penalty such as --codes lasso:0.1.")
+    if codes is None:
+        return coder_named(name, sparsity or 1)
+    if sparsity is not None or name != "omp":
+        raise ValueError("--codes finds the codes by a penalty: leave out --sparsity and --coder.")
+    return None
 
 
 def _save(result: Any, out: Path, force: bool) -> None:
@@ -108,6 +127,6 @@ def _sentence(facts: dict[str, Any]) -> str:
     return (
         f"{facts['out']}: {facts['atoms']} atoms of length {facts['length']} "
         f"from {facts['signals']} signals, "
-        f"{facts['explained']:.1%} of their energy explained by {facts['sparsity']} atoms each; "
+        f"{facts['explained']:.1%} of their energy explained by {facts['sparsity']:.3g} atoms each; "
         f"{facts['seconds']:.1f} s."
     )

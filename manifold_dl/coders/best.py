@@ -45,8 +45,11 @@ class BestOf:
     coders: Sequence[SparseCoder]
 
     def __post_init__(self) -> None:
-        if not self.coders or not all(hasattr(coder, "encode") for coder in self.coders):
-            raise ValueError(f"coders={self.coders!r}: give a list of one coder or more.")
+        are_coders = [hasattr(coder, "encode") and not isinstance(coder, type) for coder in self.coders]
+        if not are_coders or not all(are_coders):
+            raise ValueError(
+                f"coders={self.coders!r}: give a list of one coder or more, such as [OMP(sparsity=5)]."
+            )
 
     @property
     def optimal_on_support(self) -> bool:

@@ -1,4 +1,4 @@
-"""The paper's figures and tables, and two experiments beyond them: one file for each.
+"""The paper's figures and tables, and three experiments beyond them: one file for each.
 
 Every file holds a function that measures (deterministic, except for times), a function that draws, a function
 that checks claims, and the `Study` made of them. `running.run` runs any study: in several processes,
@@ -19,6 +19,7 @@ _MODULES = {
     "theorem1": "theorem1",
     "recovery": "recovery",
     "solvers": "solvers",
+    "hidden": "hidden",
 }
 NAMES = tuple(_MODULES)
 

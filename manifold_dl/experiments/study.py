@@ -1,8 +1,9 @@
 """What an experiment is: its parameters, how it is measured and drawn, and the claims it checks.
 
 A study is divided into parts (for example one draw of the signals). Each part is measured by a function that
-depends on the parameters, the part and the seed alone, so the numbers, except for the times that `table1` and
-`solvers` measure, depend neither on the number of processes nor on interruptions. `running.run` runs a study.
+depends on the parameters, the part and the seed alone, so the numbers, except for the times that `table1`,
+`solvers` and `hidden` measure, depend neither on the number of processes nor on interruptions. `running.run`
+runs a study.
 """
 
 import json

@@ -42,6 +42,9 @@ _METHODS: dict[str, tuple[str, str, Dash]] = {
     "presets.recover": (VERMILION, "h", (0, (6, 1, 2, 1))),
     "scikit-learn": (PURPLE, "d", (0, (1, 1))),
     "SPAMS": (GREY, "H", (0, (2, 2))),
+    "SPAMS, OMP": (SKY, "<", DASH_DOTS),
+    "SPAMS, ℓ₁, annealed": (WINE, "P", (0, (4, 1.5))),
+    "lasso_problem": (GREEN, ">", LONG),
 }
 _SAME = {
     "SimCO, steepest descent": "primitive SimCO",

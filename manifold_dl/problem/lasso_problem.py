@@ -82,9 +82,12 @@ def lasso_problem(
     Notes
     -----
     f is differentiable wherever every lasso has one solution, and its gradient is continuous there. Its
-    Hessian is that of the current signs and jumps where a coefficient enters or leaves. Reduce α in stages: a
-    large α has few local minima, a small one is what the signals were made with. `SimCO(codes=Lasso(alpha))`
-    does the same in the learning loop; `presets.recover` adds all that helps to find the atoms of signals.
+    Hessian is that of the current signs and jumps where a coefficient enters or leaves. A large α shrinks the
+    codes and biases the atoms, a small one less so. To reduce it in stages is no remedy for local minima:
+    with 300 steps in total, five stages from 0.3 to 0.02 found 48, 85 and 37 % of the atoms (16×32, S = 4;
+    150 and 200 signals, and 200 at 20 dB; 16 draws), and 0.02 from the beginning 67, 87 and 47 %, each ± 2 to
+    4 %. `SimCO(codes=Lasso(alpha))` does the same in the learning loop; `presets.recover` exchanges atoms as
+    well, which does help.
 
     Examples
     --------

@@ -1,8 +1,11 @@
-"""Learning from files that cannot be used."""
+"""Learning with ℓ₁ codes, and from files and options that cannot be used."""
 
 import numpy as np
+import pytest
+import scipy.sparse
 from typer.testing import CliRunner
 
+import manifold_dl
 from manifold_dl.cli import app
 
 
@@ -26,3 +29,33 @@ def test_invalid_signals_give_one_sentence_and_no_file(signals, tmp_path):
     assert "damaged" in invoke("learn", tmp_path / "data.npy", *few)
     assert "not a file of ours" in invoke("encode", signals / "rows.npy", signals / "rows.npy")
     assert not (tmp_path / "o.npz").exists()
+
+
+def test_l1_codes_need_no_coder_and_encode_finds_the_same(signals, tmp_path):
+    model, codes = str(tmp_path / "model.npz"), str(tmp_path / "codes.npz")
+    data, atoms = str(signals / "rows.npy"), ["--atoms", "12", "--iterations", "5"]
+    done = CliRunner().invoke(app, ["learn", data, "--out", model, *atoms, "--codes", "lasso:0.1"])
+    assert done.exit_code == 0, done.stderr
+    learned = manifold_dl.load(model)
+    expected = manifold_dl.Lasso(alpha=0.1).encode(np.load(data).T, learned.dictionary)
+    # Both end at a duality gap of 1e-6 of the signals' energy.
+    np.testing.assert_allclose(learned.codes.toarray(), expected.toarray(), atol=1e-3)
+    assert CliRunner().invoke(app, ["encode", model, data, "--out", codes]).exit_code == 0
+    np.testing.assert_allclose(scipy.sparse.load_npz(codes).toarray().T, expected.toarray(), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "give --sparsity"),
+        (["--codes", "lasso:0.1", "--sparsity", "2"], "leave out --sparsity"),
+        (["--codes", "lasso"], "a name and a penalty"),
+        (["--codes", "omp:0.1"], "--codes omp"),
+        (["--codes", "lasso:0.1", "--update", "ksvd"], "--codes belongs to --update simco"),
+    ],
+)
+def test_codes_that_cannot_be_found_are_refused(signals, tmp_path, options, words):
+    arguments = ["learn", str(signals / "rows.npy"), "--atoms", "12", "--out", str(tmp_path / "o.npz")]
+    done = CliRunner().invoke(app, [*arguments, *options])
+    assert done.exit_code == 2
+    assert words in done.stderr

@@ -120,6 +120,7 @@ SMALLEST = {
         "problems": [{"shape": [8, 12], "signals": 60, "sparsity": 2, "iterations": 5}],
         "repeats": 1,
     },
+    "hidden": {"shape": [8, 12], "sparsity": 2, "signals": [40], "iterations": 2, "passes": 2, "trials": 1},
 }
 
 
@@ -150,7 +151,9 @@ class TestAll:
             assert f"{name}.png" in said
         for path in expected - {"theorem1.csv", "fig2a.csv", "fig4.csv"}:
             (tmp_path / path).unlink()
-        with pytest.raises(Failure, match="to draw fig1, fig2b, fig3, fig4, table1, recovery, solvers from"):
+        with pytest.raises(
+            Failure, match="to draw fig1, fig2b, fig3, fig4, table1, recovery, solvers, hidden from"
+        ):
             reproduce("all", quick=True, out=tmp_path, plot_only=True, as_json=True)
         drawn = json.loads(capsys.readouterr().out)
         assert [result["experiment"] for result in drawn] == ["fig2a", "theorem1"]

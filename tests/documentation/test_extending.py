@@ -18,11 +18,12 @@ EXAMPLES = sorted((ROOT / "tutorials" / "extending").glob("*.py"))
 PAGES = [ROOT / "docs" / "extending" / f"{example.stem}.md" for example in EXAMPLES]
 
 # The most lines of code, imports included, as docs/extending/index.md states.
-LINES = {"regularizer": 5, "schedule": 5, "coder": 15, "line_searcher": 25, "optimizer": 30}
+LINES = {"regularizer": 5, "schedule": 5, "coder": 15, "line_searcher": 25, "codes": 25, "optimizer": 30}
 
 COMPONENTS = {
     "regularizer": lambda names: diagnostics.check_regularizer(names["peaks"]),
     "schedule": lambda names: diagnostics.check_schedule(names["EvenThenOdd"](), covers=True),
+    "codes": lambda names: names["report"],
     "coder": lambda names: diagnostics.check_coder(names["Thresholding"](sparsity=2)),
     "line_searcher": lambda names: diagnostics.check_line_searcher(names["Backtracking"]()),
     "optimizer": lambda names: diagnostics.check_optimizer(names["BarzilaiBorwein"]()),
