@@ -88,3 +88,12 @@ html_theme_options = {
     "footer_end": ["sphinx-version"],
     "secondary_sidebar_items": ["page-toc", "sg_download_links"],
 }
+
+
+def _skip_member(app, what, name, obj, skip, options):
+    """Leave out what scikit-learn adds for metadata routing: those texts refer to its own pages."""
+    return True if name.startswith("set_") and name.endswith("_request") else None
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", _skip_member)

@@ -65,6 +65,9 @@ y, w, truth = incomplete[place].reshape(-1, 1), ~missing[place].reshape(-1, 1), 
 x = mdl.OMP(sparsity=5).encode(y, D, weights=w)
 assert np.isfinite(x.data).all()
 
+# %%
+# What stands at the missing entries does not matter, to the last bit:
+
 hidden = np.where(w, truth, 1e6)
 assert np.array_equal(mdl.OMP(sparsity=5).encode(hidden, D, weights=w).toarray(), x.toarray())
 
@@ -82,6 +85,9 @@ for size in sizes:
     squares = (Y - D @ mdl.OMP(sparsity=int(size)).encode(Y, D, weights=W)) ** 2
     seen.append(np.sqrt(squares[W].mean()))
     unseen.append(np.sqrt(squares[~W].mean()))
+
+# %%
+# The error of the observed pixels only falls; that of the missing ones has a minimum:
 
 figure, ax = plt.subplots(figsize=(6, 3.4))
 ax.semilogy(sizes, seen, label="observed pixels")
@@ -102,6 +108,9 @@ assert unseen[-1] > 1.2 * min(unseen) and np.argmin(unseen) < 6
 
 smooth = smooth_fill(np.where(missing, 0, clean)[:, :, None], missing[:, :, None])[:, :, 0]
 result = inpaint(incomplete, missing)
+
+# %%
+# The smooth surface loses the texture; the learned dictionary brings some of it back:
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.9))
 show(axes[0], np.where(missing, 0, clean), "half of the pixels")

@@ -8,13 +8,13 @@ includes the optimal codes before an update, which SimCO would not need, and the
 """
 
 import time
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from manifold_dl._validation import each_warning_once
 from manifold_dl.coders import OMP
 from manifold_dl.experiments import fig2, fig3, fig4
 from manifold_dl.experiments.methods import (
@@ -128,8 +128,7 @@ def _learning_loops(setting: Parameters, seed: int) -> dict[str, Callable[[], fl
     }
 
     def loop(update: Any) -> None:
-        with warnings.catch_warnings():  # of atoms that are not used in the end: only the time counts
-            warnings.simplefilter("ignore", UserWarning)
+        with each_warning_once("unused atoms"):  # only the time counts
             for _, _, Y, start in draws:
                 learn_dictionary(Y, d, update=update, init=start, **options)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import require_unmasked
+from manifold_dl._validation import each_warning_once, require_unmasked
 from manifold_dl.coders import ForwardSelection
 from manifold_dl.images.defaults import cosines, tethered
 from manifold_dl.images.filling import smooth_fill
@@ -141,19 +141,20 @@ def inpaint(
         if number == 1:  # the first estimate is already better than the smooth fill
             started = time.perf_counter()
             signals, weights = patches.random(n_patches, rng)
-            result = learn_dictionary(
-                signals,
-                n_atoms,
-                coder=_coder(picture, n_atoms, tol),
-                update=tethered(start, tol, signals.shape[1]) if update is None else update,
-                max_iter=max_iter,
-                init=start,
-                replace=None,
-                rng=rng,
-                callbacks=callbacks,
-                threads=threads,
-                weights=weights,
-            )
+            with each_warning_once("few signals", "unused atoms"):  # atoms of the start are of use, too
+                result = learn_dictionary(
+                    signals,
+                    n_atoms,
+                    coder=_coder(picture, n_atoms, tol),
+                    update=tethered(start, tol, signals.shape[1]) if update is None else update,
+                    max_iter=max_iter,
+                    init=start,
+                    replace=None,
+                    rng=rng,
+                    callbacks=callbacks,
+                    threads=threads,
+                    weights=weights,
+                )
             if result.reason is Reason.INTERRUPTED:  # half a dictionary is of use, half a picture is not
                 raise KeyboardInterrupt
             dictionary, history = result.dictionary, result.history
