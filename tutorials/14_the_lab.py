@@ -47,7 +47,7 @@ ends = {
 # A problem records every point that was accepted, with the evaluations until then. On the page this is the
 # switch between iterations, evaluations and seconds.
 
-figure, ax = plt.subplots()
+figure, ax = plt.subplots(figsize=(13, 5))
 for name, problem in problems.items():
     evaluations = [iterate.evaluations for iterate in problem.record]
     values = [iterate.value for iterate in problem.record]
@@ -78,7 +78,7 @@ print(needed)
 with mdl.line_search.trace() as searches:
     first = SteepestDescent(line_searcher=mdl.GoldenSection(), max_iterations=1, verbosity=0)
     first.run(mdl.update_problem(Y, support), initial_point=start)
-figure, ax = plt.subplots()
+figure, ax = plt.subplots(figsize=(13, 5))
 mdl.plotting.plot_line_search(searches[0], ax)
 
 # %%
