@@ -26,7 +26,7 @@ def lab(
 ) -> None:
     """Swap solvers, manifolds and regularizers in the browser, and watch what happens.
 
-    The page is served on this machine only, to whoever has its address, and loads nothing from the network.
+    The page is served on this machine only, to those who have its address; it loads nothing from the network.
     """
     try:
         import marimo  # noqa: F401

@@ -102,6 +102,11 @@ def _signals_of_one_atom(problem: Any) -> np.ndarray:
         )
     if not objective.inner.follows or problem.regularization is not None:
         raise ValueError("There is no closed form for fixed codes or regularizers: take another optimizer.")
+    if not objective.inner.has_closed_form:
+        raise ValueError(
+            "There is no closed form where codes follow by a penalty: the best atom is no singular vector. "
+            "Take another optimizer."
+        )
     if problem.subset.weights is not None:
         raise ValueError(
             "There is no closed form where entries have weights: the best atom is no singular vector. Take "

@@ -40,7 +40,7 @@ class AtomSearch:
     alphas : sequence of float
         The penalties of the first descent, as fractions of the root mean square norm of the signals.
     again : sequence of float
-        Those of a trial. The last one should be that of `alphas`: it is where objectives are compared.
+        Those of a trial. The last one is that of `alphas`: it is where objectives are compared.
     fraction : float
         The fraction of the atoms that a trial exchanges, above 0 and at most 1.
     trials : int
@@ -86,6 +86,11 @@ class AtomSearch:
             if not penalties:
                 raise ValueError(f"{name} is empty: name at least one penalty.")
             object.__setattr__(self, name, penalties)
+        if self.again[-1] != self.alphas[-1]:
+            raise ValueError(
+                f"again ends with {self.again[-1]} and alphas with {self.alphas[-1]}: trials are compared "
+                "with what was before at the last penalty, which has to be the same."
+            )
         if not 0 < self.fraction <= 1:
             raise ValueError(f"fraction={self.fraction}: a fraction of the atoms is above 0 and at most 1.")
         require_count("trials", self.trials, minimum=0)

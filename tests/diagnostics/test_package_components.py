@@ -44,7 +44,7 @@ COMPONENTS = {
         "SubspacePursuit": mdl.SubspacePursuit(sparsity=3),
     },
     "updates": {
-        "AtomSearch": mdl.AtomSearch(alphas=[0.05]),
+        "AtomSearch": mdl.AtomSearch(alphas=[0.05], again=[0.05]),
         "KSVD": mdl.KSVD(),
         "MOD": mdl.MOD(),
         "SimCO": mdl.SimCO(),

@@ -7,6 +7,7 @@ from pymanopt.manifolds import Euclidean, Oblique, Sphere, Stiefel
 
 from manifold_dl.manifolds import Lines, Spheres
 from manifold_dl.optimizers import LeadingSingularVector
+from manifold_dl.problem import lasso_problem
 from manifold_dl.problem.update_problem import update_problem
 from manifold_dl.regularizers import Coherence
 
@@ -107,3 +108,10 @@ class TestLeadingSingularVector:
             run(update_problem(Y, np.ones((1, 40), dtype=bool), regularizers=[Coherence(0.1)]))
         with pytest.raises(ValueError, match="no closed form on Euclidean manifold"):
             run(update_problem(Y, np.ones((1, 40), dtype=bool), manifold=Euclidean))
+
+
+def test_codes_by_a_penalty_are_refused_with_a_sentence():
+    Y = np.random.default_rng(0).standard_normal((4, 30))
+    problem = lasso_problem(Y, 1, alpha=0.1)
+    with pytest.raises(ValueError, match="no closed form where codes follow by a penalty"):
+        LeadingSingularVector().run(problem)

@@ -58,7 +58,7 @@ def test_resumed_search_has_the_same_bits(data, tmp_path):
     def stop(step):
         return step.iteration == 2  # in the middle of the trials
 
-    checkpoint = mdl.learning.callbacks.Checkpoint(path)
+    checkpoint = mdl.Checkpoint(path)
     learn_dictionary(Y, 12, **SETTINGS, max_iter=8, rng=5, callbacks=[checkpoint, stop])
     resumed = learn_dictionary(Y, 12, **SETTINGS, max_iter=8, resume=path)
     np.testing.assert_array_equal(resumed.dictionary, whole.dictionary)
@@ -86,6 +86,7 @@ def test_signals_times_eight_give_the_same_dictionary(data):
         ({"fraction": 0.0}, "fraction=0.0"),
         ({"patience": 0}, "patience"),
         ({"refinement": mdl.KSVD()}, "refinement"),
+        ({"alphas": [0.1]}, "has to be the same"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(settings, words):
