@@ -14,29 +14,49 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from manifold_dl._validation import require_count, require_sound_indices, require_unmasked
+from manifold_dl.engines.opening import is_dask_array
 
 FLOATS = (np.float64, np.float32)
 
 
-def signals_of(model: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
+def signals_of(model: BaseEstimator, X: Any, reset: bool) -> Any:
     """The checked samples in columns: a view, where they are C-ordered floats.
 
     Parameters
     ----------
     model : estimator
         Its number and names of features are compared, or set if `reset`.
-    X : array (n_samples, n_features)
+    X : array or Dask array (n_samples, n_features)
     reset : bool
 
     Returns
     -------
-    m×n array
+    m×n array or Dask array
     """
+    if is_dask_array(X):
+        return _features_of_dask(model, X, reset).T
     require_numbers(X, "X")
     X = validate_data(model, X, reset=reset, dtype=FLOATS, order="C")
     if X.shape[1] < 2:
         raise ValueError("n_features=1: with a single feature the only unit atoms are +1 and -1.")
     return X.T
+
+
+def _features_of_dask(model: BaseEstimator, X: Any, reset: bool) -> Any:
+    """A Dask array of samples with the right number of features; its numbers are checked when it is read."""
+    if X.ndim != 2:
+        raise ValueError(f"X has shape {X.shape}; (n_samples, n_features) is needed.")
+    if reset:
+        model.n_features_in_ = X.shape[1]
+        vars(model).pop("feature_names_in_", None)
+    elif X.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(model).__name__} is expecting {model.n_features_in_} "
+            "features as input."
+        )
+    if X.shape[1] < 2:
+        raise ValueError("n_features=1: with a single feature the only unit atoms are +1 and -1.")
+    return X
 
 
 def number_and_start(n_components: int | None, init: Any, m: int) -> tuple[int, Any]:

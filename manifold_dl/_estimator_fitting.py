@@ -17,6 +17,8 @@ from manifold_dl._estimator_parameters import NestedParameters
 from manifold_dl.coders import OMP
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.components import by_name
+from manifold_dl.engines.blocked import BlockedSignals
+from manifold_dl.engines.opening import is_dask_array, open_signals
 from manifold_dl.engines.threads import using_threads
 from manifold_dl.engines.units import unit_exponent
 from manifold_dl.learning.callbacks import Progress
@@ -42,29 +44,36 @@ class DictionaryFitting(NestedParameters):
     tol: float
     random_state: Any
     n_jobs: int | None
+    engine: Any
     callbacks: Sequence[Callback]
     verbose: bool
 
     def _learn(self, X: Any) -> Result:
-        signals = signals_of(self, X, reset=True)
+        signals = self._opened(signals_of(self, X, reset=True))
         rng = as_generator(self.random_state)
         n_atoms, init = number_and_start(self.n_components, self.init, len(signals))
+        coder = self._coder((len(signals), n_atoms))
         result = learn_dictionary(
             signals,
             n_atoms,
-            coder=self._coder((len(signals), n_atoms)),
+            coder=coder,
             update=self._update(),
             max_iter=self.max_iter,
             init=init,
             tol=self.tol,
             rng=rng,
             callbacks=[*self.callbacks, *([Progress()] if self.verbose else [])],
-            threads=joblib.effective_n_jobs(self.n_jobs),
+            threads=None if self.engine else joblib.effective_n_jobs(self.n_jobs),
+            engine=self.engine,
         )
         if result.reason is Reason.INTERRUPTED:
             warnings.warn(str(result.reason), stacklevel=3)
-        exponent = unit_exponent(signals)
-        energy = code_energies(result.codes, exponent)
+        codes = result.codes
+        if isinstance(signals, BlockedSignals):
+            codes, exponent = run_coder(coder, signals, result.dictionary), signals.exponent
+        else:
+            exponent = unit_exponent(signals)
+        energy = code_energies(codes, exponent)
         self._rng, self._state = rng, OnlineState(energy, signals.shape[1], exponent=exponent)
         self._scheduled_iterations = self.max_iter  # a ridge that has ended does not come back with a batch
         self.history_, self.reason_, self.n_iter_ = result.history, result.reason, result.n_iter
@@ -116,7 +125,14 @@ class DictionaryFitting(NestedParameters):
     def _update(self) -> Any:
         return SimCO() if self.update is None else by_name.component("updates", self.update, "update")
 
-    def _encode(self, signals: np.ndarray) -> Any:
+    def _opened(self, signals: Any) -> Any:
+        """Samples that are not in memory on their engine; arrays as they are, unless it is remote."""
+        if self.engine is not None or not is_dask_array(signals):
+            return signals if self.engine is None else open_signals(signals, engine=self.engine)
+        with self._threads():
+            return open_signals(signals)
+
+    def _encode(self, signals: Any) -> Any:
         dictionary = self.components_.T
         with self._threads():
             return run_coder(self._coder(dictionary.shape), signals, dictionary)

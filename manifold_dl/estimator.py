@@ -5,6 +5,7 @@ signals that everything else works with, so nothing is copied.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from manifold_dl._estimator_checks import FLOATS, require_numbers, signals_of, unchanged_on_error
 from manifold_dl._estimator_fitting import DictionaryFitting
+from manifold_dl.engines.opening import is_dask_array
+from manifold_dl.learning.distant_codes import encode_columns
 from manifold_dl.learning.protocols import Callback
 from manifold_dl.learning.signal_sums import explained_fraction
 
@@ -42,6 +45,9 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     n_jobs : int, optional
         Threads, counted as scikit-learn does: None is one, -1 all processors. The result is the same bit by
         bit for any number.
+    engine : Engine, optional
+        Where the samples are and what runs the computation: `engines.Dask(client)` for a cluster. By default
+        threads of this process, and for a Dask array the cluster of its client.
     callbacks : sequence of Callback
         Called after every iteration of `fit`.
     verbose : bool
@@ -98,6 +104,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         tol: float = 1e-6,
         random_state: Any = None,
         n_jobs: int | None = None,
+        engine: Any = None,
         callbacks: Sequence[Callback] = (),
         verbose: bool = False,
     ) -> None:
@@ -109,6 +116,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.engine = engine
         self.callbacks = callbacks
         self.verbose = verbose
 
@@ -141,7 +149,8 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         array (n_samples, n_components)
         """
         with unchanged_on_error(self):
-            return _dense(self._learn(X).codes)
+            codes = self._learn(X).codes
+        return self.transform(X) if is_dask_array(X) else _dense(codes)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from one more batch of samples.
@@ -174,14 +183,21 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         Parameters
         ----------
-        X : array (n_samples, n_features)
+        X : array or Dask array (n_samples, n_features)
 
         Returns
         -------
         array (n_samples, n_components)
+            For a Dask array a Dask array, which is computed when it is asked for.
         """
         check_is_fitted(self)
-        return _dense(self._encode(signals_of(self, X, reset=False)))
+        signals = signals_of(self, X, reset=False)
+        if is_dask_array(X):
+            from manifold_dl.engines.dask_arrays import encoded_rows
+
+            D = self.components_.T
+            return encoded_rows(X, partial(encode_columns, self._coder(D.shape), D), len(self.components_))
+        return _dense(self._encode(signals))
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """The samples that codes represent.
@@ -220,7 +236,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         float
         """
         check_is_fitted(self)
-        signals = signals_of(self, X, reset=False)
+        signals = self._opened(signals_of(self, X, reset=False))
         return explained_fraction(signals, self.components_.T, self._encode(signals))
 
     @property

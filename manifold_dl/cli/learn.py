@@ -36,11 +36,12 @@ def learn(
     """Learn a dictionary from the signals in a .npy file.
 
     DATA is a matrix with a signal in every row, as in scikit-learn (or in every column: --columns). The
-    result is read by encode, or in Python by manifold_dl.load(path): there, an atom is a column.
+    result is read by encode, or in Python by manifold_dl.load(path): there, an atom is a column. A file above
+    512 MB is not read into memory, and its result is stored without codes.
     """
     require_writable(out, force, (".npz",))
     from manifold_dl.cli.bars import Bars
-    from manifold_dl.cli.signals import read_signals
+    from manifold_dl.cli.signals import open_large, read_signals
     from manifold_dl.learning.learn import learn_dictionary
     from manifold_dl.learning.result import Reason
 
@@ -53,7 +54,9 @@ def learn(
         "rng": seed,
         "threads": threads,
     }
-    Y = read_signals(data, columns)
+    Y = open_large(data, columns, threads)
+    if Y is None:
+        Y = read_signals(data, columns)
     begin = time.perf_counter()
     with Bars(quiet or as_json) as bars, partial_result_saved(out):
         result = learn_dictionary(Y, atoms, callbacks=[bars.bar(data.name)], **settings)
@@ -76,15 +79,21 @@ def _save(result: Any, out: Path, force: bool) -> None:
 
 
 def _facts(result: Any, Y: Any) -> dict[str, Any]:
+    from manifold_dl.engines.blocked import BlockedSignals
+    from manifold_dl.engines.units import times_square
     from manifold_dl.learning.signal_sums import squared_error
 
+    if isinstance(Y, BlockedSignals):  # the codes are not in memory, but their error is known
+        error = times_square((1 - result.explained) * Y.energy, Y.exponent)
+    else:
+        error = squared_error(Y, result.dictionary, result.codes)
     return {
         "signals": Y.shape[1],
         "length": Y.shape[0],
         "atoms": result.dictionary.shape[1],
         "iterations": len(result.history),
         # Of the result as it is stored: in the last step of the history the codes may have had a ridge.
-        "loss": squared_error(Y, result.dictionary, result.codes) / Y.shape[1],
+        "loss": error / Y.shape[1],
         "explained": result.explained,
         "reason": result.reason.name.lower(),
     }

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl.engines import BlockMap
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, CodesBlock
 from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.units import CODABLE, column_norms, divide, multiply, row_exponents
@@ -55,14 +56,14 @@ class CompactCodes(NamedTuple):
 
 
 def encode_blocks(
-    Y: np.ndarray, D: np.ndarray, coding: Coding, threads: int | None = None, start: Support | None = None
-) -> scipy.sparse.csc_array:
+    Y: Any, D: np.ndarray, coding: Coding, threads: int | None = None, start: Support | None = None
+) -> Any:
     """Codes (d×n) of the columns of Y (m×n) over the columns of D (m×d), block by block.
 
     Parameters
     ----------
     Y, D : arrays
-        Checked by `checks.as_problem`.
+        Checked by `checks.as_problem`. Y may be `BlockedSignals`: then the codes stay with the engine.
     coding : Coding
         The kernel and its settings.
     threads : int, optional
@@ -72,10 +73,13 @@ def encode_blocks(
 
     Returns
     -------
-    csc_array
+    csc_array or BlockedCodes
     """
     norms = _norms(D) if coding.unit_atoms else None
     dictionary = kernels.prepare(np.ascontiguousarray(D.T if norms is None else (D / norms).T))
+    if isinstance(Y, BlockedSignals):
+        codes = BlockMap(encode_codes_block, (Y.given,), (dictionary, norms, coding))
+        return BlockedCodes(Y.engine, codes, (D.shape[1], Y.shape[1]), Y.dtype)
     engine = as_engine(threads)
     blocks = engine.open([_block(Y, part, start) for part in partition(Y.shape[1])])
     found = engine.states(BlockMap(encode_block, (blocks,), (dictionary, norms, coding)))
@@ -98,6 +102,15 @@ def encode_block(
     if norms is not None:
         codes = codes._replace(values=codes.values / norms[codes.indices])
     return None, codes
+
+
+def encode_codes_block(
+    rows: np.ndarray, dictionary: PreparedDictionary, norms: np.ndarray | None, coding: Coding
+) -> tuple[None, CodesBlock]:
+    """The same for signals that an engine has."""
+    _, codes = encode_block(CoderBlock(rows, None), dictionary, norms, coding)
+    indptr = np.concatenate([[0], np.cumsum(codes.counts, dtype=np.int64)])
+    return None, CodesBlock(indptr, codes.indices, codes.values)
 
 
 def _norms(D: np.ndarray) -> np.ndarray | None:

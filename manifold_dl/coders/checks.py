@@ -6,13 +6,23 @@ from typing import Any
 import numpy as np
 
 from manifold_dl._validation import as_dictionary, as_matrix
+from manifold_dl.engines.blocked import BlockedSignals
 
 
-def as_problem(signals: Any, dictionary: Any) -> tuple[np.ndarray, np.ndarray]:
+def as_problem(signals: Any, dictionary: Any) -> tuple[Any, np.ndarray]:
     """Signals and a dictionary of the same dtype, finite and of fitting shapes."""
-    Y = as_matrix(signals, "signals")
+    Y = signals if isinstance(signals, BlockedSignals) else as_matrix(signals, "signals")
     D = as_dictionary(dictionary, n_rows=Y.shape[0])
     return Y, D.astype(Y.dtype, copy=False)
+
+
+def require_array(signals: Any, coder: Any) -> None:
+    """Refuse signals that an engine has, for a coder without a function of one block."""
+    if isinstance(signals, BlockedSignals):
+        raise TypeError(
+            f"the coder {coder!r} needs all signals at a time, and {signals.engine!r} has these: use "
+            "another one, or signals in memory."
+        )
 
 
 def require_sparsity(sparsity: Any, m: int | None = None, d: int | None = None) -> None:

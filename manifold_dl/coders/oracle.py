@@ -11,11 +11,12 @@ import scipy.sparse
 
 from manifold_dl.coders.checks import as_problem
 from manifold_dl.engines import BlockMap
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, CodesBlock
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.units import divide, multiply, row_exponents
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
-from manifold_dl.problem.signals import blocks_of
+from manifold_dl.problem.signals import blocks_of, codes_of
 from manifold_dl.problem.support import as_support
 
 
@@ -67,15 +68,34 @@ class FixedSupport:
         return least_squares_codes(Y, D, self.support, threads)
 
 
-def least_squares_codes(
-    Y: np.ndarray, D: np.ndarray, support: Any, threads: int | None = None
-) -> scipy.sparse.csc_array:
+def least_squares_codes(Y: Any, D: np.ndarray, support: Any, threads: int | None = None) -> Any:
     """Codes of the columns of Y on a support, structure unchanged."""
-    support, engine = as_support(support, Y.shape[1], D.shape[1]), as_engine(threads)
     atoms = np.ascontiguousarray(D.T)
+    if isinstance(Y, BlockedSignals):
+        return _blocked_least_squares(Y, atoms, support)
+    support, engine = as_support(support, Y.shape[1], D.shape[1]), as_engine(threads)
     blocks = engine.open(blocks_of(Y.T, support))
     values = engine.states(BlockMap(least_squares_block, (blocks,), (atoms, reduced.gram(atoms, atoms))))
     return support.codes(np.concatenate(values))
+
+
+def _blocked_least_squares(Y: BlockedSignals, atoms: np.ndarray, support: Any) -> BlockedCodes:
+    """The same where an engine has the signals."""
+    if not isinstance(support, BlockedCodes):
+        given = as_support(support, Y.shape[1], len(atoms))
+        parts = Y.engine.open(codes_of(given, np.zeros(len(given.indices), Y.dtype)))
+        support = BlockedCodes(Y.engine, parts, (len(atoms), Y.shape[1]), Y.dtype)
+    common = (atoms, reduced.gram(atoms, atoms))
+    blocks = BlockMap(least_squares_codes_block, (Y.given, support.blocks), common)
+    return BlockedCodes(Y.engine, blocks, support.shape, Y.dtype)
+
+
+def least_squares_codes_block(
+    rows: np.ndarray, codes: CodesBlock, atoms: np.ndarray, gram: np.ndarray
+) -> tuple[None, CodesBlock]:
+    """The least-squares codes of one block that an engine has."""
+    _, values = least_squares_block(Block(rows, codes.indptr, codes.indices, None), atoms, gram)
+    return None, codes._replace(values=values)
 
 
 def least_squares_block(block: Block, atoms: np.ndarray, gram: np.ndarray) -> tuple[None, np.ndarray]:

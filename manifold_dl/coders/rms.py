@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.coders.checks import as_problem, require_sparsity
+from manifold_dl.coders.checks import as_problem, require_array, require_sparsity
 from manifold_dl.coders.convex import Lasso
 from manifold_dl.engines.sources import as_signals
 from manifold_dl.problem.solvers import LassoSolver, SignalUnit
@@ -91,6 +91,7 @@ class RmsLasso:
         csc_array
             d×n, of the dtype of the signals.
         """
+        require_array(signals, self)
         Y, D = as_problem(signals, dictionary)
         rows, energy, exponent = as_signals(Y)
         penalty = np.ldexp(self._penalty(float(np.sqrt(energy / len(rows)))), exponent)

@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from numbers import Integral
 from threading import Condition, Lock
 from typing import Any, NamedTuple
 
-from manifold_dl.engines.protocol import BlockFunction, BlockMap, Engine, TreeSum
+from manifold_dl.engines.protocol import BlockFunction, BlockMap, Engine, TreeSum, in_order
+from manifold_dl.engines.scratch import MappedBlocks, StoredStates
 
 _chosen: ContextVar[int | None] = ContextVar("threads chosen for a with block", default=None)
+_engine: ContextVar[Engine | None] = ContextVar("engine chosen for a with block", default=None)
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,11 @@ class Threads:
     ----------
     n : int, optional
         The number of threads; all processors by default.
+    memory : int
+        Bytes of signals that are read from a file into memory; larger files stay where they are, and what is
+        computed from their signals may take so many bytes, too, before it goes to scratch files.
+    scratch : path, optional
+        The folder of scratch files; that of `tempfile` by default.
 
     Examples
     --------
@@ -40,6 +47,10 @@ class Threads:
     """
 
     n: int | None = None
+    memory: int = field(default=2**29, repr=False)
+    scratch: str | os.PathLike[str] | None = field(default=None, repr=False)
+
+    is_remote = False
 
     def __post_init__(self) -> None:
         as_threads(self.n)
@@ -47,7 +58,7 @@ class Threads:
     def open(self, source: Sequence[Any]) -> BlockMap:
         """The items of `source`, one per block, as the states of a map."""
         blocks = BlockMap(_no_function)
-        blocks.states = list(source)
+        blocks.states = source if isinstance(source, MappedBlocks) else list(source)
         return blocks
 
     def total(self, *maps: BlockMap) -> list[Any]:
@@ -64,9 +75,9 @@ class Threads:
         if len(maps) == 1 and _is_small(maps[0]):
             return [_run_small(maps[0])]
         with _lock:  # two threads may need the states of one parent at a time
-            tasks = [Task(one, one.function, one.parents, one.common) for one in _in_order(maps)]
-            n_blocks = len(_root(maps[0]).states)
-        states = {id(task.map): [None] * n_blocks for task in tasks}
+            tasks = [Task(one, one.function, one.parents, one.common) for one in in_order(maps)]
+            n_blocks, new_states = _new_states(tasks)
+        states = {id(task.map): new_states() for task in tasks}
         places = [next(p for p, task in enumerate(tasks) if task.map is one) for one in maps]
         sums = [TreeSum() for _ in maps]
 
@@ -86,7 +97,7 @@ class Threads:
         """The states of all blocks."""
         if block_map.states is None:
             self.total(block_map)
-        return block_map.states
+        return list(block_map.states)
 
 
 def _no_function(*arguments: Any) -> tuple[None, None]:
@@ -122,22 +133,13 @@ def _run_small(block_map: BlockMap) -> Any:
     return partial_sum
 
 
-def _root(block_map: BlockMap) -> BlockMap:
-    """The nearest map whose states are there."""
-    while block_map.states is None:
-        block_map = block_map.parents[0]
-    return block_map
-
-
-def _in_order(maps: Sequence[BlockMap]) -> list[BlockMap]:
-    """The maps to run, parents first: those asked for, and parents without states."""
-    order: list[BlockMap] = []
-    for one in maps:
-        if one not in order:
-            missing = [parent for parent in one.parents if parent.states is None]
-            order += [parent for parent in _in_order(missing) if parent not in order] if missing else []
-            order.append(one)
-    return order
+def _new_states(tasks: Sequence[Task]) -> tuple[int, Callable[[], Any]]:
+    """The number of blocks, and what makes lists for the states of maps: in memory, or as their parents'."""
+    known = [parent.states for task in tasks for parent in task.parents if parent.states is not None]
+    for states in known:
+        if isinstance(states, MappedBlocks | StoredStates):
+            return len(states), states.new_states
+    return len(known[0]), lambda: [None] * len(known[0])
 
 
 def _run_block(tasks: Sequence[Task], states: dict[int, list[Any]], block: int) -> list[Any]:
@@ -172,6 +174,16 @@ def using_threads(threads: int | None) -> Iterator[None]:
         _chosen.reset(token)
 
 
+@contextmanager
+def using_engine(engine: Engine | None) -> Iterator[None]:
+    """Inside the block this is the engine wherever neither engine nor threads are given (None: no change)."""
+    token = _engine.set(_engine.get() if engine is None else engine)
+    try:
+        yield
+    finally:
+        _engine.reset(token)
+
+
 def as_threads(threads: int | None) -> int:
     """The number of threads; None means the number of `using_threads`, or all processors there are."""
     if threads is None:
@@ -191,6 +203,8 @@ def as_engine(threads: int | None = None, engine: Engine | None = None) -> Engin
     >>> as_engine(threads=2)
     Threads(n=2)
     """
+    if engine is None and threads is None:
+        engine = _engine.get()
     if engine is None:
         return Threads(as_threads(threads))
     if threads is not None:

@@ -30,15 +30,19 @@ def unit_exponent(array: np.ndarray, name: str = "signals") -> int:
     >>> unit_exponent(np.array([[3.0, -7.0]])), unit_exponent(np.array([[1e200, 3.0]]))
     (0, 665)
     """
-    largest = max(float(array.max()), -float(array.min()))
-    smallest_normal = np.finfo(array.dtype).tiny
+    return exponent_of(max(float(array.max()), -float(array.min())), array.dtype, name)
+
+
+def exponent_of(largest: float, dtype: np.dtype, name: str = "signals") -> int:
+    """The same from the largest |entry| of an array of this dtype."""
+    smallest_normal = np.finfo(dtype).tiny
     if 0 < largest < smallest_normal:
         raise ValueError(
-            f"{name} has no entry above {largest:.1e}, and numbers of type {array.dtype} below "
+            f"{name} has no entry above {largest:.1e}, and numbers of type {dtype} below "
             f"{smallest_normal:.1e} lose digits. Multiply the data by a large number first."
         )
     exponent = math.frexp(largest)[1]
-    return exponent if abs(exponent) > ORDINARY[array.dtype] else 0
+    return exponent if abs(exponent) > ORDINARY[dtype] else 0
 
 
 def row_exponents(rows: np.ndarray) -> np.ndarray | None:

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 
 from manifold_dl._validation import as_dictionary
+from manifold_dl.engines import BlockMap
+from manifold_dl.engines.blocked import BlockedSignals
+from manifold_dl.engines.protocol import partition
 from manifold_dl.learning.archive import (
     arrays_to_codes,
     arrays_to_columns,
@@ -86,9 +89,12 @@ def save_checkpoint(state: RunState, path: str | os.PathLike[str]) -> None:
     state : RunState
     path : path
     """
-    arrays = {"dictionary": state.dictionary, "best": state.best_dictionary, **codes_to_arrays(state.codes)}
+    arrays = {"dictionary": state.dictionary, "best": state.best_dictionary}
+    has_codes = state.codes is not None
     is_last_best = state.best_codes is state.codes  # then they are stored once
-    if not is_last_best:
+    if has_codes:
+        arrays |= codes_to_arrays(state.codes)
+    if has_codes and not is_last_best:
         arrays |= codes_to_arrays(state.best_codes, "best codes")
     arrays |= columns_to_arrays(state.columns)
     meta = {
@@ -99,6 +105,7 @@ def save_checkpoint(state: RunState, path: str | os.PathLike[str]) -> None:
         "fingerprint": state.fingerprint,
         "best_loss": state.best_loss,
         "is_last_best": is_last_best,
+        "has_codes": has_codes,
         "rng": _plain(state.rng.bit_generator.state),
     }
     if meta["rng"]["bit_generator"] not in GENERATORS:
@@ -106,13 +113,13 @@ def save_checkpoint(state: RunState, path: str | os.PathLike[str]) -> None:
     write(path, "checkpoint", meta, arrays)
 
 
-def load_checkpoint(path: str | os.PathLike[str], signals: np.ndarray, n_atoms: int) -> RunState:
+def load_checkpoint(path: str | os.PathLike[str], signals: Any, n_atoms: int) -> RunState:
     """Read a `RunState` and make sure that it belongs to these signals.
 
     Parameters
     ----------
     path : path
-    signals : m×n array
+    signals : m×n array or BlockedSignals
     n_atoms : int
 
     Returns
@@ -129,8 +136,8 @@ def load_checkpoint(path: str | os.PathLike[str], signals: np.ndarray, n_atoms: 
         D, best = as_dictionary(arrays["dictionary"]), as_dictionary(arrays["best"])
         if best.shape != D.shape:
             raise ValueError(f"its dictionaries have shapes {D.shape} and {best.shape}")
-        codes = best_codes = arrays_to_codes(arrays, D.shape[1])
-        if not meta["is_last_best"]:
+        codes = best_codes = arrays_to_codes(arrays, D.shape[1]) if meta.get("has_codes", True) else None
+        if codes is not None and not meta["is_last_best"]:
             best_codes = arrays_to_codes(arrays, D.shape[1], "best codes")
         state = RunState(
             iteration=int(meta["iteration"]),
@@ -155,11 +162,20 @@ def load_checkpoint(path: str | os.PathLike[str], signals: np.ndarray, n_atoms: 
     return state
 
 
-def fingerprint(signals: np.ndarray) -> int:
+def fingerprint(signals: Any) -> int:
     """A checksum of the signals, which differs from one data set to another."""
     shape = np.array(signals.shape, dtype=np.int64).tobytes()
     kind = zlib.crc32(shape + str(signals.dtype).encode())
-    return zlib.crc32(np.ascontiguousarray(signals.T).data, kind)
+    if isinstance(signals, BlockedSignals):
+        (checksums,) = signals.engine.total(BlockMap(checksum_block, (signals.given,)))
+    else:
+        checksums = [checksum_block(signals.T[part])[0][0] for part in partition(signals.shape[1])]
+    return zlib.crc32(np.array(checksums, dtype=np.int64).tobytes(), kind)
+
+
+def checksum_block(rows: np.ndarray) -> tuple[list[int], None]:
+    """The checksum of one block of signals."""
+    return [zlib.crc32(np.ascontiguousarray(rows).data)], None
 
 
 def _generator(state: dict[str, Any]) -> np.random.Generator:

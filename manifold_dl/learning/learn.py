@@ -3,6 +3,7 @@
 It checks its arguments and keeps the best of several runs; a run, Algorithm 1 of the paper, is in `loop.py`.
 """
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace as replace_fields
@@ -12,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_matrix, require_count
+from manifold_dl._validation import require_count
 from manifold_dl.coders import SparseCoder
 from manifold_dl.components import by_name
 from manifold_dl.components.errors import naming
 from manifold_dl.components.settings import run_settings
+from manifold_dl.engines import Engine
+from manifold_dl.engines.blocked import BlockedSignals
+from manifold_dl.engines.opening import open_signals
 from manifold_dl.engines.units import unit_exponent
 from manifold_dl.learning.loop import LearningRun, Settings
 from manifold_dl.learning.protocols import Callback, ReplacementPolicy
@@ -39,6 +43,7 @@ def learn_dictionary(
     rng: np.random.Generator | int | None = None,
     callbacks: Sequence[Callback] = (),
     threads: int | None = None,
+    engine: Engine | None = None,
     replace: ReplacementPolicy | None = ReplaceAtoms(),  # noqa: B008 - frozen: one for all calls
     restarts: int = 1,
     resume: str | os.PathLike[str] | None = None,
@@ -47,8 +52,9 @@ def learn_dictionary(
 
     Parameters
     ----------
-    signals : m×n array
-        Y, a signal in every column.
+    signals : m×n array, Dask array, or path
+        Y, a signal in every column. A Dask array is chunked along the signals. A path names a `.npy` file, a
+        folder of them or a `.zarr` array, with a signal in every *row*.
     n_atoms : int
         d, the number of atoms.
     coder : SparseCoder, optional
@@ -70,7 +76,10 @@ def learn_dictionary(
     callbacks : sequence of Callback
         Called with every `Step`; returning True stops.
     threads : int, optional
-        For the coder; all processors by default.
+        Short for ``engine=Threads(threads)``; all processors by default.
+    engine : Engine, optional
+        Where the signals are and what runs the computation: `engines.Threads()` or, for a Dask array with a
+        client, `engines.Dask()`. The result has the same bits on all of them.
     replace : ReplacementPolicy or None
         What to do with useless atoms after every iteration but the last tenth of them.
     restarts : int
@@ -101,7 +110,7 @@ def learn_dictionary(
     >>> bool(result.history.loss[-1] < 0.1 * result.history.loss[0])
     True
     """
-    Y = np.asfortranarray(as_matrix(signals, "signals"))  # once: kernels read every signal in one piece
+    Y = open_signals(signals, threads, engine)
     _require_numbers(n_atoms, max_iter, tol)
     callbacks = _as_list(callbacks)
     update = SimCO() if update is None else by_name.component("updates", update, "update")
@@ -133,15 +142,19 @@ def learn_dictionary(
         tol=tol,
         callbacks=callbacks,
         threads=threads,
+        engine=engine,
         replace=replace,
         record=record,
     )
     return _best_of(partial(LearningRun, Y, n_atoms, settings, generator, resume), restarts, Y)
 
 
-def _best_of(make_run: Callable[[], LearningRun], restarts: int, signals: np.ndarray) -> Result:
+def _best_of(make_run: Callable[[], LearningRun], restarts: int, signals: Any) -> Result:
     """The result with the smallest error of so many runs."""
-    best, error_of = None, partial(_error_of, signals)
+    best, error_of = (
+        None,
+        _unexplained if isinstance(signals, BlockedSignals) else partial(_error_of, signals),
+    )
     for number in range(restarts):
         try:
             result = make_run().learn()
@@ -157,6 +170,11 @@ def _best_of(make_run: Callable[[], LearningRun], restarts: int, signals: np.nda
             return replace_fields(best, reason=Reason.INTERRUPTED)
     assert best is not None  # restarts ≥ 1
     return best
+
+
+def _unexplained(result: Result) -> float:
+    """What orders results of signals that an engine has; the last where it is not known."""
+    return math.inf if math.isnan(result.explained) else 1 - result.explained
 
 
 def _error_of(signals: np.ndarray, result: Result) -> float:

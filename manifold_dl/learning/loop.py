@@ -6,6 +6,7 @@ replacement policy and the callbacks are objects that the caller chose; where on
 has the result until then as its attribute `partial`.
 """
 
+import math
 import os
 import time
 from dataclasses import dataclass
@@ -18,10 +19,14 @@ import scipy.sparse
 from manifold_dl._validation import each_warning_once
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.components.errors import ComponentError, naming
-from manifold_dl.engines.threads import using_threads
+from manifold_dl.engines import Engine
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals
+from manifold_dl.engines.rounds import ClusterError
+from manifold_dl.engines.threads import using_engine, using_threads
 from manifold_dl.engines.units import times_square
 from manifold_dl.learning.adapters import CallbackGroup, UpdateAdapter
 from manifold_dl.learning.checkpoint import RunState, fingerprint, load_checkpoint
+from manifold_dl.learning.distant_codes import codes_of_result
 from manifold_dl.learning.history import Step
 from manifold_dl.learning.initialization import initial_dictionary, start_on_manifold
 from manifold_dl.learning.outcomes import run_replacement
@@ -42,6 +47,7 @@ class Settings:
     tol: float
     callbacks: list[Any]
     threads: int | None
+    engine: Engine | None
     replace: Any
     record: dict[str, Any]  # all of it as JSON, for the result
 
@@ -64,7 +70,7 @@ class LearningRun:
 
     Parameters
     ----------
-    signals : m×n array
+    signals : m×n array or BlockedSignals
     n_atoms : int
     settings : Settings
     rng : Generator
@@ -74,7 +80,7 @@ class LearningRun:
 
     def __init__(
         self,
-        signals: np.ndarray,
+        signals: Any,
         n_atoms: int,
         settings: Settings,
         rng: np.random.Generator,
@@ -108,7 +114,7 @@ class LearningRun:
             Its attribute `partial` is a `Result` with the best dictionary until then.
         """
         settings = self.settings
-        with using_threads(settings.threads), each_warning_once():
+        with using_threads(settings.threads), using_engine(settings.engine), each_warning_once():
             try:
                 self._begin()
                 with self.callbacks.at_work(settings.max_iter, is_resumed=self.state.has_begun):
@@ -199,14 +205,11 @@ class LearningRun:
 
     def _now(self, iteration: int) -> RunState:
         """What the next iteration reads of the arrays and numbers of this one."""
+        best, codes = self.best, self.codes
+        if isinstance(codes, BlockedCodes):  # the coder makes them again, with the same bits
+            best, codes = best._replace(codes=None), None
         return RunState(
-            iteration,
-            self.dictionary,
-            self.codes,
-            self.stagnation.count,
-            self.seconds,
-            self.rng,
-            *self.best,
+            iteration, self.dictionary, codes, self.stagnation.count, self.seconds, self.rng, *best
         )
 
     def _snapshot(self, state: RunState) -> RunState:
@@ -229,8 +232,12 @@ class LearningRun:
         warn_if_refused(self.history)
         return self._result(D, codes, reason)
 
-    def _result(self, D: np.ndarray, codes: scipy.sparse.csc_array, reason: Reason) -> Result:
-        explained = explained_fraction(self.signals, D, codes)
+    def _result(self, D: np.ndarray, codes: Any, reason: Reason, is_lost: bool = False) -> Result:
+        # Codes of zero, for want of others, take the place of codes that a lost cluster has.
+        is_unknown = is_lost or isinstance(self.signals, BlockedSignals) > isinstance(codes, BlockedCodes)
+        explained = math.nan if is_unknown else explained_fraction(self.signals, D, codes)
+        if isinstance(codes, BlockedCodes):
+            codes = codes_of_result(self.signals, self.settings.coder, D, codes, is_lost)
         # A copy, so that the next run with the same History does not take this one's columns away.
         return Result(D, codes, self.history.copy(), reason, explained, self.settings.record)
 
@@ -243,7 +250,8 @@ class LearningRun:
         _, D, codes = self.best
         if codes is None:
             codes = self._codes_of_start(error)
-        error.partial = self._result(D, codes, Reason.FAILED)  # type: ignore[attr-defined]
+        is_lost = isinstance(error, ClusterError)
+        error.partial = self._result(D, codes, Reason.FAILED, is_lost)  # type: ignore[attr-defined]
         error.add_note("Its attribute `partial` is the result until then, with the best dictionary.")
 
     def _codes_of_start(self, error: Exception) -> scipy.sparse.csc_array:

@@ -14,6 +14,7 @@ from manifold_dl._validation import as_dictionary
 from manifold_dl.coders.calling import as_codes
 from manifold_dl.components.calling import call
 from manifold_dl.components.errors import ComponentError, is_users, naming
+from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.units import norms_or_one
 from manifold_dl.updates import SimCO
 
@@ -36,6 +37,7 @@ def run_update(
     any norm: they are made unit atoms, and the codes are scaled so that D X is unchanged.
     """
     arguments, options = (signals, dictionary, codes), {"iteration": iteration, "rng": rng}
+    _require_block_form(update, "update rule", signals)
     with naming(update, "update rule"):
         if not is_users(update):
             return run(*arguments, **options)
@@ -54,6 +56,7 @@ def run_replacement(
     replace: Any, signals: np.ndarray, dictionary: np.ndarray, codes: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """The dictionary after a replacement policy, and the indices of the atoms that it replaced."""
+    _require_block_form(replace, "replacement policy", signals)
     with naming(replace, "replacement policy"):
         outcome = replace(signals, dictionary, codes)
     if not is_users(replace):
@@ -71,6 +74,15 @@ def run_replacement(
         )
         raise ComponentError(replace, "replacement policy", fault)
     return D, replaced
+
+
+def _require_block_form(part: Any, role: str, signals: Any) -> None:
+    """Refuse a part of the user's where an engine has the signals: it takes arrays."""
+    if isinstance(signals, BlockedSignals) and is_users(part):
+        raise TypeError(
+            f"the {role} {part!r} takes arrays, and these signals are with {signals.engine!r}: use one of "
+            "this package, or signals in memory."
+        )
 
 
 def requests_stop(callback: Any, step: Any) -> bool:

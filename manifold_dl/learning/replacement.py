@@ -13,10 +13,11 @@ import numpy as np
 
 from manifold_dl._validation import as_dictionary, as_matrix
 from manifold_dl.engines import BlockMap, Engine, Threads
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals
 from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.units import column_norms, divide
 from manifold_dl.kernels.reduced import Block
-from manifold_dl.learning.signal_sums import coded_blocks, residual
+from manifold_dl.learning.signal_sums import coded_blocks, coded_map, residual
 from manifold_dl.problem.support import Support, as_support
 
 
@@ -56,9 +57,7 @@ class ReplaceAtoms:
         if self.min_users < 0:
             raise ValueError(f"min_users={self.min_users}: a number of signals is not negative.")
 
-    def __call__(
-        self, signals: np.ndarray, dictionary: np.ndarray, codes: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, signals: Any, dictionary: np.ndarray, codes: Any) -> tuple[np.ndarray, np.ndarray]:
         """Replace useless atoms.
 
         Parameters
@@ -70,17 +69,16 @@ class ReplaceAtoms:
         dictionary, replaced
             The new dictionary, and the indices of the atoms that were replaced.
         """
-        Y = as_matrix(signals, "signals")
+        Y = signals if isinstance(signals, BlockedSignals) else as_matrix(signals, "signals")
         D = as_dictionary(dictionary, n_rows=len(Y)).astype(Y.dtype)
-        support = as_support(codes, Y.shape[1], D.shape[1])
-        useless = self._useless_atoms(D, support)
+        if not isinstance(codes, BlockedCodes):
+            codes = as_support(codes, Y.shape[1], D.shape[1])
+        useless = self._useless_atoms(D, _users(codes))
         if len(useless) == 0:
             return D, useless
-        return self._fill(D, useless, worst_represented(Y, D, support, count=2 * len(useless)))
+        return self._fill(D, useless, worst_represented(Y, D, codes, count=2 * len(useless)))
 
-    def _useless_atoms(self, D: np.ndarray, support: Support) -> np.ndarray:
-        nonzero = support.indices if support.values is None else support.indices[support.values != 0]
-        users = np.bincount(nonzero, minlength=D.shape[1])
+    def _useless_atoms(self, D: np.ndarray, users: np.ndarray) -> np.ndarray:
         useless = users < self.min_users
         unit = D / column_norms(D)
         close = np.triu(np.abs(unit.T @ unit) > self.coherence, k=1)
@@ -103,6 +101,14 @@ class ReplaceAtoms:
                     replaced.append(i)
                     break
         return D, np.array(replaced, dtype=np.intp)
+
+
+def _users(codes: Support | BlockedCodes) -> np.ndarray:
+    """How many signals have a code other than zero on each atom."""
+    if isinstance(codes, BlockedCodes):
+        return codes.usage.nonzero
+    nonzero = codes.indices if codes.values is None else codes.indices[codes.values != 0]
+    return np.bincount(nonzero, minlength=codes.n_atoms)
 
 
 @dataclass(frozen=True)
@@ -136,9 +142,9 @@ class WorstSignals:
 
 
 def worst_represented(
-    signals: np.ndarray,
+    signals: Any,
     dictionary: np.ndarray,
-    support: Support,
+    codes: Support | BlockedCodes,
     count: int,
     engine: Engine = Threads(),  # noqa: B008 - frozen
 ) -> Iterator[np.ndarray]:
@@ -150,8 +156,8 @@ def worst_represented(
     Parameters
     ----------
     signals, dictionary : m×n and m×d arrays
-    support : Support
-        With the codes.
+    codes : Support or BlockedCodes
+        A support has the codes as its values.
     count : int
     engine : Engine
         What runs the functions of a block.
@@ -165,13 +171,19 @@ def worst_represented(
     # ‖y − Dx‖ ≤ √ε ‖y‖ is no reason to call a signal badly represented.
     exact = float(np.finfo(dictionary.dtype).eps)
     atoms = np.ascontiguousarray(dictionary.T, dtype=float)
-    blocks, codes = coded_blocks(signals, support, dictionary.shape[1], engine)
-    firsts = engine.open([part.start for part in partition(signals.shape[1])])
-    left = BlockMap(fractions_left_block, (blocks, codes), (atoms,))
-    engine.total(left)
+    if isinstance(codes, BlockedCodes):
+        engine, rows, firsts = codes.engine, signals.given, signals.firsts
+        left = coded_map(fractions_left_block, signals, codes, (atoms,))
+    else:
+        parts = partition(signals.shape[1])
+        rows, firsts = engine.open([signals.T[p] for p in parts]), engine.open([p.start for p in parts])
+        left = BlockMap(
+            fractions_left_block, coded_blocks(signals, codes, dictionary.shape[1], engine), (atoms,)
+        )
+        engine.total(left)
     after = (np.inf, -1)
     while True:
-        (found,) = engine.total(BlockMap(worst_block, (blocks, left, firsts), (exact, after, count)))
+        (found,) = engine.total(BlockMap(worst_block, (rows, left, firsts), (exact, after, count)))
         if len(found.numbers) == 0:
             return
         yield from found.rows
@@ -188,14 +200,14 @@ def fractions_left_block(block: Block, codes: np.ndarray, atoms: np.ndarray) -> 
 
 
 def worst_block(
-    block: Block, fractions: np.ndarray, first: int, exact: float, after: tuple[float, int], count: int
+    signals: np.ndarray, fractions: np.ndarray, first: int, exact: float, after: tuple[float, int], count: int
 ) -> tuple[WorstSignals, None]:
     """The `count` worst signals of a block that come after the one with this fraction and number."""
     numbers = first + np.arange(len(fractions))
     is_next = (fractions < after[0]) | ((fractions == after[0]) & (numbers > after[1]))
     chosen = np.flatnonzero(is_next & (fractions > exact))
     chosen = chosen[np.argsort(-fractions[chosen], kind="stable")[:count]]
-    rows, _ = _in_own_units(block.signals[chosen])
+    rows, _ = _in_own_units(signals[chosen])
     return WorstSignals(fractions[chosen], numbers[chosen], rows, count), None
 
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from manifold_dl._validation import warn_once
 from manifold_dl.engines import BlockMap, Engine, Threads
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, CodesBlock
+from manifold_dl.engines.protocol import BlockFunction
 from manifold_dl.engines.sources import as_signals
 from manifold_dl.engines.units import as_units, divide, times_square
 from manifold_dl.kernels import reduced
@@ -37,7 +39,7 @@ class LossScale(NamedTuple):
     exponent: int
 
     @classmethod
-    def of(cls, signals: np.ndarray) -> "LossScale":
+    def of(cls, signals: Any) -> "LossScale":
         """The scale of the signals (m×n)."""
         _, energy, exponent = as_signals(signals)
         return cls(signals.shape[1], energy, exponent)
@@ -63,7 +65,7 @@ class LossScale(NamedTuple):
 
 
 def squared_error(
-    signals: np.ndarray,
+    signals: Any,
     dictionary: np.ndarray,
     codes: Any,
     exponent: int = 0,
@@ -73,7 +75,7 @@ def squared_error(
 
     Parameters
     ----------
-    signals, dictionary, codes : m×n, m×d and sparse d×n arrays
+    signals, dictionary, codes : m×n, m×d and sparse d×n arrays, or `BlockedSignals` and `BlockedCodes`
     exponent : int
         The sum is in units of 4^exponent (`units.unit_exponent` returns one that is safe).
     engine : Engine
@@ -88,10 +90,20 @@ def squared_error(
     >>> squared_error(np.array([[3.0], [1.0]]), np.eye(2), np.array([[3.0], [0.0]]))
     1.0
     """
-    blocks = coded_blocks(signals, codes, dictionary.shape[1], engine)
     atoms = np.ascontiguousarray(dictionary.T)
+    if isinstance(codes, BlockedCodes):
+        return _blocked_error(signals, atoms, codes, exponent)
+    blocks = coded_blocks(signals, codes, dictionary.shape[1], engine)
     (error,) = engine.total(BlockMap(squared_error_block, blocks, (atoms, exponent)))
     return error
+
+
+def _blocked_error(signals: BlockedSignals, atoms: np.ndarray, codes: BlockedCodes, exponent: int) -> float:
+    """‖Y − DX‖², in one round with the usage and the energies of the codes, which are asked for next."""
+    error = coded_map(squared_error_block, signals, codes, (atoms, exponent))
+    energies = BlockMap(energies_of_codes_block, (codes.blocks,), (exponent, len(atoms)))
+    squares, codes.usage, codes.energies[exponent] = codes.engine.total(error, codes.usage_map(), energies)
+    return squares
 
 
 def squared_error_block(
@@ -104,7 +116,7 @@ def squared_error_block(
 
 
 def explained_fraction(
-    signals: np.ndarray,
+    signals: Any,
     dictionary: np.ndarray,
     codes: Any,
     engine: Engine = Threads(),  # noqa: B008 - frozen
@@ -113,7 +125,7 @@ def explained_fraction(
 
     Parameters
     ----------
-    signals, dictionary, codes : m×n, m×d and sparse d×n arrays
+    signals, dictionary, codes : m×n, m×d and sparse d×n arrays, or `BlockedSignals` and `BlockedCodes`
     engine : Engine
         What runs the function of a block.
 
@@ -127,13 +139,20 @@ def explained_fraction(
     >>> explained_fraction(Y, np.eye(2), X)
     0.9
     """
-    blocks = coded_blocks(signals, codes, dictionary.shape[1], engine)
-    largest = max(float(signals.max()), -float(signals.min()))
+    atoms = np.ascontiguousarray(dictionary.T, dtype=float)
+    if isinstance(codes, BlockedCodes):
+        engine, largest = codes.engine, signals.largest
+    else:
+        largest = max(float(signals.max()), -float(signals.min()))
     if largest == 0:
         return 1.0
     unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)  # a power of two: no square vanishes or overflows
-    atoms = np.ascontiguousarray(dictionary.T, dtype=float)
-    ((energy, error),) = engine.total(BlockMap(energy_and_error_block, blocks, (atoms, unit)))
+    if isinstance(codes, BlockedCodes):
+        sums = coded_map(energy_and_error_block, signals, codes, (atoms, unit))
+    else:
+        blocks = coded_blocks(signals, codes, dictionary.shape[1], engine)
+        sums = BlockMap(energy_and_error_block, blocks, (atoms, unit))
+    ((energy, error),) = engine.total(sums)
     return 1 - error / energy
 
 
@@ -143,7 +162,8 @@ def energy_and_error_block(
     """‖Y‖² and ‖Y − DX‖² of one block, in units of unit²."""
     rows = np.array(block.signals, dtype=float, order="C") / unit
     rest = residual(rows, block, codes.astype(float) / unit, atoms)
-    return (float(np.vdot(rows, rows)), float(np.vdot(rest, rest))), None
+    # Not by BLAS: its order of summation depends on the number of its threads, which differs among processes.
+    return (float(np.einsum("nm,nm->", rows, rows)), float(np.einsum("nm,nm->", rest, rest))), None
 
 
 def code_energies(codes: Any, exponent: int, engine: Engine = Threads()) -> np.ndarray:  # noqa: B008 - frozen
@@ -168,6 +188,11 @@ def code_energies(codes: Any, exponent: int, engine: Engine = Threads()) -> np.n
     [5.0, 9.0]
     """
     n_atoms = codes.shape[0]
+    if isinstance(codes, BlockedCodes):
+        if exponent not in codes.energies:
+            energies = BlockMap(energies_of_codes_block, (codes.blocks,), (exponent, n_atoms))
+            (codes.energies[exponent],) = codes.engine.total(energies)
+        return codes.energies[exponent]
     support = Support(codes.indptr, codes.indices, n_atoms, codes.data)
     indices = engine.open(values_of(support.indices, support))
     values = engine.open(values_of(codes.data, support))
@@ -181,6 +206,25 @@ def code_energies_block(
     """‖X_i‖² of every atom over the signals of one block."""
     squares = divide(values, exponent).astype(float) ** 2
     return np.bincount(indices, weights=squares, minlength=n_atoms), None
+
+
+def energies_of_codes_block(codes: CodesBlock, exponent: int, n_atoms: int) -> tuple[np.ndarray, None]:
+    """The same for codes that an engine has."""
+    return code_energies_block(codes.indices, codes.values, exponent, n_atoms)
+
+
+def coded_map(
+    function: BlockFunction, signals: Any, codes: BlockedCodes, common: tuple[Any, ...]
+) -> BlockMap:
+    """A function of signals with supports, codes and `common`, on signals and codes that an engine has."""
+    return BlockMap(on_codes_block, (signals.given, codes.blocks), (function, common))
+
+
+def on_codes_block(
+    rows: np.ndarray, codes: CodesBlock, function: BlockFunction, common: tuple[Any, ...]
+) -> tuple[Any, Any]:
+    """Call a function of a `Block` and its codes."""
+    return function(Block(rows, codes.indptr, codes.indices, None), codes.values, *common)
 
 
 def coded_blocks(signals: np.ndarray, codes: Any, n_atoms: int, engine: Engine) -> tuple[BlockMap, BlockMap]:

@@ -6,6 +6,9 @@ The file is an `archive`: plain arrays and a little JSON, no pickle.
 import math
 import os
 
+import numpy as np
+import scipy.sparse
+
 from manifold_dl._validation import as_dictionary
 from manifold_dl.learning.archive import (
     MAX_BYTES,
@@ -25,6 +28,7 @@ def save(result: Result, path: str | os.PathLike[str]) -> None:
     """Write a learned `Result` to one `.npz` file.
 
     The file is written under another name and then renamed: an interruption leaves no incomplete file.
+    Codes that are not in memory (those of a Dask array or of files) are not stored.
 
     Parameters
     ----------
@@ -45,12 +49,16 @@ def save(result: Result, path: str | os.PathLike[str]) -> None:
     >>> bool(np.array_equal(again.dictionary, result.dictionary))
     True
     """
-    arrays = {"dictionary": result.dictionary, **codes_to_arrays(result.codes)}
+    arrays = {"dictionary": result.dictionary}
+    has_codes = scipy.sparse.issparse(result.codes) or isinstance(result.codes, np.ndarray)
+    if has_codes:
+        arrays |= codes_to_arrays(result.codes)
     arrays |= columns_to_arrays(result.history.to_dict())
     meta = {
         "reason": result.reason.name,
         "explained": None if math.isnan(result.explained) else result.explained,
         "settings": result.settings,
+        "has_codes": has_codes,
     }
     write(path, "result", meta, arrays)
 
@@ -81,7 +89,9 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Result:
         columns = arrays_to_columns(arrays)
         history = History(condition="kappa" in columns, coherence="coherence" in columns)
         history.restore(columns)
-        codes, explained = arrays_to_codes(arrays, D.shape[1]), meta.get("explained")
+        codes, explained = None, meta.get("explained")
+        if meta.get("has_codes", True):
+            codes = arrays_to_codes(arrays, D.shape[1])
         explained = math.nan if explained is None else float(explained)
         settings = meta.get("settings", {})  # neither is in the oldest files
         if not isinstance(settings, dict):

@@ -1,11 +1,14 @@
 """The condition numbers of a dictionary with respect to a support, κ of the paper's Section VI-A."""
 
+from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
 import scipy.sparse
 
 from manifold_dl._validation import as_matrix, require_unmasked
+from manifold_dl.engines import BlockMap
+from manifold_dl.engines.blocked import BlockedCodes, CodesBlock
 from manifold_dl.problem.support import as_support
 
 
@@ -51,9 +54,31 @@ def condition_number(
     >>> round(condition_number(D, [[0, 1], [1, 2]]), 12)
     3.0
     """
+    if isinstance(support, BlockedCodes):
+        if distribution:
+            raise ValueError("an engine has these codes: compute() them for the numbers of all signals.")
+        worst = BlockMap(condition_block, (support.blocks,), (as_matrix(dictionary, "dictionary"),))
+        return support.engine.total(worst)[0].kappa
     per_signal = condition_numbers(dictionary, support)
     kappa = float(per_signal.max(initial=1.0))
     return (kappa, per_signal) if distribution else kappa
+
+
+@dataclass(frozen=True)
+class LargestCondition:
+    """The largest condition number of some signals; the larger one is the sum of two."""
+
+    kappa: float
+
+    def __add__(self, other: "LargestCondition") -> "LargestCondition":
+        return LargestCondition(max(self.kappa, other.kappa))
+
+
+def condition_block(codes: CodesBlock, dictionary: np.ndarray) -> tuple[LargestCondition, None]:
+    """The largest condition number of one block of signals that an engine has."""
+    shape = (dictionary.shape[1], len(codes.indptr) - 1)
+    support = scipy.sparse.csc_array((codes.values, codes.indices, codes.indptr), shape=shape)
+    return LargestCondition(float(condition_numbers(dictionary, support).max(initial=1.0))), None
 
 
 def condition_numbers(dictionary: Any, support: Any) -> np.ndarray:

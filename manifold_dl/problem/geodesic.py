@@ -23,7 +23,7 @@ from manifold_dl.kernels.reduced import Geodesic, GeodesicPoint, Refit
 from manifold_dl.kernels.reduced.reference import Positions
 from manifold_dl.problem.counts import Counts
 from manifold_dl.problem.evaluation import Evaluation, EvaluationCache, EvaluationPolicy
-from manifold_dl.problem.inner import InnerProblemOnGeodesic
+from manifold_dl.problem.inner import GeodesicSums, InnerProblemOnGeodesic
 from manifold_dl.problem.regularization import RegularizationTerm
 
 # φ(t) is taken for the objective itself as long as no more than three digits cancel in it, and it differs
@@ -143,14 +143,47 @@ class GeodesicRestriction:
         """The geodesic and the products of the signals with it, computed at the first probe."""
         if self._computed is None:
             start, objective = self._start, self.objective
-            assert start is not None and start.gradient is not None and self._direction is not None
-            geodesic = reduced.init_geodesic(start.atoms, self._direction, start.gradient, start.prepared)
-            U = geodesic.directions.astype(objective.dtype, copy=False)
+            assert start is not None
+            geodesic, U = self._geodesic(start)
             products, sums = objective.inner.start_geodesic(objective.engine, objective.data, start, U)
-            is_sorted = sums.n_unsorted == 0
-            self._computed = SearchProducts(geodesic, products, sums.energy, is_sorted, start.codes)
-            self._start = self._direction = None  # their memory is not needed any more
+            self._begin(start, geodesic, products, sums)
+        assert self._computed is not None
         return self._computed
+
+    def _geodesic(self, start: Evaluation) -> tuple[Geodesic, np.ndarray]:
+        """The geodesic, and its unit directions in the dtype of the signals."""
+        assert start.gradient is not None and self._direction is not None
+        geodesic = reduced.init_geodesic(start.atoms, self._direction, start.gradient, start.prepared)
+        return geodesic, geodesic.directions.astype(self.objective.dtype, copy=False)
+
+    def _begin(
+        self, start: Evaluation, geodesic: Geodesic, products: BlockMap | None, sums: GeodesicSums
+    ) -> None:
+        self._computed = SearchProducts(geodesic, products, sums.energy, sums.n_unsorted == 0, start.codes)
+        self._start = self._direction = None  # their memory is not needed any more
+
+    def _joined_first_refit(self, t: float, with_slope: bool, keep_codes: bool) -> Refit | None:
+        """The products and the first probe in one round, for engines whose rounds take milliseconds.
+
+        What `refit` reads of a point does not depend on X₀X₀ᵀ, which this round adds up, nor on whether the
+        supports are sorted.
+        """
+        start, objective = self._start, self.objective
+        if self._computed is not None or start is None or not objective.engine.is_remote:
+            return None
+        geodesic, U = self._geodesic(start)
+        products = objective.inner.products(objective.data, start, U)
+        if products is None:
+            return None
+        nothing = np.zeros((len(start.atoms), len(start.atoms)))
+        point = reduced.geodesic_point(geodesic, nothing, t, with_slope, False, None)
+        refit = objective.inner.refit(objective.data, products, point, with_slope, keep_codes)
+        assert refit is not None
+        sums, found = objective.engine.total(products, refit)
+        self._begin(start, geodesic, products, sums)
+        if keep_codes:
+            self._codes = t, refit
+        return found
 
     def _probe(self, t: float, with_slope: bool) -> Probe:
         probe = self._probes.get(t)
@@ -160,14 +193,18 @@ class GeodesicRestriction:
         return probe
 
     def _evaluate(self, t: float, with_slope: bool) -> Probe:
-        objective, products, point = self.objective, self._products().products, self._at(t, with_slope)
         keep_codes = with_slope and self._trusted  # t may be where the search ends
-        if keep_codes:
-            self._codes = None  # release those of the last slope before there are others
-        refit = objective.inner.refit(objective.data, products, point, with_slope, keep_codes)
-        found = NO_GAIN if refit is None else objective.engine.total(refit)[0] or NO_GAIN
-        if keep_codes and refit is not None:
-            self._codes = t, refit
+        joined = self._joined_first_refit(t, with_slope, keep_codes)
+        objective, products, point = self.objective, self._products().products, self._at(t, with_slope)
+        if joined is not None:
+            found = joined
+        else:
+            if keep_codes:
+                self._codes = None  # release those of the last slope before there are others
+            refit = objective.inner.refit(objective.data, products, point, with_slope, keep_codes)
+            found = NO_GAIN if refit is None else objective.engine.total(refit)[0] or NO_GAIN
+            if keep_codes and refit is not None:
+                self._codes = t, refit
         value = self.base + point.value + found.gain
         size = abs(self.base) + abs(point.value) + abs(found.gain)
         return Probe(value, point.slope + found.slope if with_slope else None, size)

@@ -67,6 +67,9 @@ class InnerProblem(Protocol):
 class InnerProblemOnGeodesic(InnerProblem, Protocol):
     """Codes that follow a geodesic in closed form: φ(t) then costs a fraction of an evaluation of f."""
 
+    def products(self, data: BlockMap, start: Evaluation, U: np.ndarray) -> BlockMap | None:
+        """The map that `start_geodesic` runs: partial `GeodesicSums`, products as state. None: no need."""
+
     def start_geodesic(
         self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
     ) -> tuple[BlockMap | None, GeodesicSums]:
@@ -110,11 +113,14 @@ class RidgeCodes:
         cross = reduced.gram(atoms, direction)
         return engine.total(BlockMap(hessian_block, (data, fit), (atoms, cross, self.mu, direction)))[0]
 
+    def products(self, data: BlockMap, start: Evaluation, U: np.ndarray) -> BlockMap:
+        assert start.fit is not None  # a search begins where there is a gradient
+        return BlockMap(products_block, (data, start.fit), (start.atoms, start.prepared, self.mu, U))
+
     def start_geodesic(
         self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
     ) -> tuple[BlockMap | None, GeodesicSums]:
-        assert start.fit is not None  # a search begins where there is a gradient
-        products = BlockMap(products_block, (data, start.fit), (start.atoms, start.prepared, self.mu, U))
+        products = self.products(data, start, U)
         (sums,) = engine.total(products)
         k = len(start.atoms)
         return products, GeodesicSums(np.zeros((k, k)), 0) if sums is None else sums
@@ -223,6 +229,9 @@ class FixedCodes:
         self, engine: Engine, data: BlockMap, fit: BlockMap, atoms: np.ndarray, direction: np.ndarray
     ) -> np.ndarray | None:
         return 2 * (self.energy.astype(direction.dtype) @ direction)
+
+    def products(self, data: BlockMap, start: Evaluation, U: np.ndarray) -> None:
+        return None
 
     def start_geodesic(
         self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray

@@ -6,11 +6,12 @@ f_I needs Y_r = Y − D_{I^c} X_{I^c} over the signals that use I. `SupportedSig
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from manifold_dl.engines import BlockMap, Engine
+from manifold_dl.engines.blocked import CodesBlock
 from manifold_dl.engines.protocol import partition
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
@@ -22,25 +23,43 @@ class SupportedSignals:
 
     Parameters
     ----------
-    rows : n×m array
-        A signal in every row.
-    support : Support
-        Which atoms each of them uses.
+    blocks : BlockMap
+        Its states are blocks of signals with their supports, not arranged yet.
+    shape : (m, d)
+        The shape of a dictionary.
+    dtype : dtype
+        That of the signals.
     engine : Engine
         Where the blocks are.
+    arranged : BlockMap, optional
+        The same blocks, arranged for the kernels.
     """
 
-    def __init__(self, rows: np.ndarray, support: Support, engine: Engine) -> None:
-        self.support, self.engine, self.dtype, self.m = support, engine, rows.dtype, rows.shape[1]
-        self._blocks = engine.open(blocks_of(rows, support))
-        self._all = BlockMap(arrange_block, (self._blocks,))
-        self._index = BlockMap(index_block, (self._blocks,), (support.n_atoms,))
+    def __init__(
+        self,
+        blocks: BlockMap,
+        shape: tuple[int, int],
+        dtype: Any,
+        engine: Engine,
+        arranged: BlockMap | None = None,
+    ) -> None:
+        self.engine, self.dtype = engine, np.dtype(dtype)
+        self.m, self.n_atoms = shape
+        self.blocks = blocks
+        self._all = BlockMap(arrange_block, (blocks,)) if arranged is None else arranged
+        self._index = BlockMap(index_block, (blocks,), (self.n_atoms,))
+
+    @classmethod
+    def of(cls, rows: np.ndarray, support: Support, engine: Engine) -> "SupportedSignals":
+        """Arrays in memory: signals in rows, and which atoms each of them uses."""
+        blocks = engine.open(blocks_of(rows, support))
+        return cls(blocks, (rows.shape[1], support.n_atoms), rows.dtype, engine)
 
     def subset(
         self,
         atoms: np.ndarray,
         dictionary: np.ndarray | None,
-        values: np.ndarray | None,
+        codes: BlockMap | None,
         with_rest: bool = False,
     ) -> "AtomSubset":
         """The part that the atoms I touch, without what the others contribute.
@@ -51,22 +70,20 @@ class SupportedSignals:
             The set I. All atoms in their order are taken as they stand, without a copy.
         dictionary : m×d array, optional
             Needed where I leaves atoms out.
-        values : array, optional
+        codes : BlockMap, optional
             The codes of all atoms, in the order of the support; those of the others are needed.
         with_rest : bool
             Whether to compute ‖Y_r‖² of the signals that do not use I, a constant of the objective.
         """
-        d = self.support.n_atoms
-        codes = None if values is None else self.engine.open(values_of(values, self.support))
+        d = self.n_atoms
         if len(atoms) == d and np.array_equal(atoms, np.arange(d)):
-            return AtomSubset(atoms, self, self._all, None, codes, len(self.support.indices))
+            return AtomSubset(atoms, self, self._all, None, codes, None)
         if len(atoms) == d:  # in another order: no other atom contributes
             dictionary = np.zeros((self.m, d), self.dtype)
-            values = np.zeros(len(self.support.indices), self.dtype) if values is None else values
-            codes = self.engine.open(values_of(values, self.support))
+            codes = BlockMap(no_codes_block, (self.blocks,)) if codes is None else codes
         assert dictionary is not None and codes is not None  # the callers see to it
         rows = np.ascontiguousarray(dictionary.T)
-        part = BlockMap(subset_block, (self._blocks, self._index, codes), (atoms, rows, with_rest))
+        part = BlockMap(subset_block, (self.blocks, self._index, codes), (atoms, rows, with_rest))
         sums = self.engine.total(part)[0] or SubsetSums(0, 0.0)
         data, own = BlockMap(signals_block, (part,)), BlockMap(subset_codes_block, (part, codes))
         return AtomSubset(atoms, self, data, part, own, sums.n_entries, sums.rest)
@@ -81,7 +98,7 @@ class AtomSubset:
     data: BlockMap  # its states are blocks of the signals that use I, with positions within I as support
     part: BlockMap | None  # its states are `SubsetBlock`s; None for all atoms
     codes: BlockMap | None  # the codes of I, block by block, where codes were given
-    n_entries: int  # how many codes there are on I
+    n_entries: int | None  # how many codes there are on I; not counted for all atoms
     rest: float = 0.0
 
     @property
@@ -92,25 +109,25 @@ class AtomSubset:
     @cached_property
     def entries(self) -> np.ndarray | slice:
         """Where the codes of I stand among all codes."""
-        starts = [self.whole.support.indptr[one.start] for one in self._partition()]
-        return self._gathered([one.support.entries for one in self._states()], starts)
+        if self.part is None:
+            return slice(None)
+        states = self.whole.engine.states(self.part)
+        starts = np.cumsum([0, *(one.n_codes for one in states)])[:-1]
+        return _gathered([one.support.entries for one in states], starts)
 
     @cached_property
     def active(self) -> np.ndarray | slice:
         """The signals that use an atom of I; all signals if I has all atoms."""
-        starts = [one.start for one in self._partition()]
-        return self._gathered([one.support.active for one in self._states()], starts)
-
-    def _states(self) -> list["SubsetBlock"]:
-        return [] if self.part is None else self.whole.engine.states(self.part)
-
-    def _partition(self) -> list[slice]:
-        return partition(self.whole.support.n_signals)
-
-    def _gathered(self, parts: list[np.ndarray], starts: list[int]) -> np.ndarray | slice:
         if self.part is None:
             return slice(None)
-        return np.concatenate([part + start for part, start in zip(parts, starts, strict=True)])
+        states = self.whole.engine.states(self.part)
+        starts = np.cumsum([0, *(one.n_signals for one in states)])[:-1]
+        return _gathered([one.support.active for one in states], starts)
+
+
+def _gathered(parts: list[np.ndarray], starts: np.ndarray) -> np.ndarray:
+    """Positions within blocks as positions within all."""
+    return np.concatenate([part + start for part, start in zip(parts, starts, strict=True)])
 
 
 def blocks_of(rows: np.ndarray, support: Support) -> list[Block]:
@@ -137,9 +154,24 @@ def values_of(values: np.ndarray, support: Support) -> list[np.ndarray]:
     return [values[support.indptr[part.start] : support.indptr[part.stop]] for part in parts]
 
 
+def codes_of(support: Support, values: np.ndarray) -> list[CodesBlock]:
+    """Codes on a support, block by block: views, without a copy."""
+    blocks = []
+    for part in partition(support.n_signals):
+        indptr = support.indptr[part.start : part.stop + 1]
+        entries = slice(int(indptr[0]), int(indptr[-1]))
+        blocks.append(CodesBlock(indptr - indptr[0], support.indices[entries], values[entries]))
+    return blocks
+
+
 def arrange_block(block: Block) -> tuple[None, Block]:
     """A block with its support arranged for the kernels (`kernels.reduced.make_batches`)."""
     return None, block._replace(batches=reduced.make_batches(block.indptr, block.indices))
+
+
+def no_codes_block(block: Block) -> tuple[None, np.ndarray]:
+    """Codes of zero on the support of one block."""
+    return None, np.zeros(len(block.indices), block.signals.dtype)
 
 
 def index_block(block: Block, n_atoms: int) -> tuple[None, SupportIndex]:
@@ -152,6 +184,8 @@ class SubsetBlock(NamedTuple):
 
     support: SubsetSupport
     signals: np.ndarray  # Y_r = Y − D_{I^c} X_{I^c}, in rows
+    n_codes: int  # of all atoms in this block
+    n_signals: int  # in this block, whatever they use
 
 
 class SubsetSums(NamedTuple):
@@ -181,7 +215,8 @@ def subset_block(
         idle = np.setdiff1d(np.arange(len(block.signals)), support.active)
         others = _without_others(block, idle, codes, moves, dictionary)
         rest = float(np.einsum("nm,nm->", others, others, dtype=float))
-    return SubsetSums(len(support.entries), rest), SubsetBlock(support, rows)
+    part = SubsetBlock(support, rows, len(block.indices), len(block.signals))
+    return SubsetSums(len(support.entries), rest), part
 
 
 def _without_others(
@@ -202,6 +237,16 @@ def signals_block(subset: SubsetBlock) -> tuple[None, Block]:
         support.indices,
         reduced.make_batches(support.indptr, support.indices),
     )
+
+
+def arranged_codes_block(rows: np.ndarray, codes: CodesBlock) -> tuple[None, Block]:
+    """The signals of one block with the supports of their codes, arranged for the kernels."""
+    return arrange_block(Block(rows, codes.indptr, codes.indices, None))
+
+
+def coded_block(rows: np.ndarray, codes: CodesBlock) -> tuple[None, Block]:
+    """The signals of one block with the supports of their codes."""
+    return None, Block(rows, codes.indptr, codes.indices, None)
 
 
 def subset_codes_block(subset: SubsetBlock, codes: np.ndarray) -> tuple[None, np.ndarray]:

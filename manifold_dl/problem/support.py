@@ -123,16 +123,21 @@ def require_determined(support: Support, m: int, mu: float) -> None:
     """
     sizes = np.diff(support.indptr)
     largest = int(sizes.max(initial=0))
-    if mu > 0 or largest < m:
+    if mu == 0 and largest >= m:
+        require_size_below(m, largest, f"signal {int(sizes.argmax())}")
+
+
+def require_size_below(m: int, largest: int, signal: str) -> None:
+    """Refuse a largest support of more than m atoms, warn of m, where there is no ridge."""
+    if largest < m:
         return
-    j = int(sizes.argmax())
     consequence = (
         "with mu=0 every dictionary fits it exactly, and nothing is learned from it. Use smaller supports "
         "(a coder with a sparsity below m) or a ridge mu > 0."
     )
     if largest > m:
-        raise ValueError(f"signal {j} uses {largest} atoms, more than its m={m} entries: {consequence}")
-    warn_once(f"signal {j} uses {m} atoms, as many as its m={m} entries: {consequence}", "support of m atoms")
+        raise ValueError(f"{signal} uses {largest} atoms, more than its m={m} entries: {consequence}")
+    warn_once(f"{signal} uses {m} atoms, as many as its m={m} entries: {consequence}", "support of m atoms")
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from manifold_dl.manifolds import Spheres, feasible_set
 from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.inner import FixedCodes, InnerProblem, RidgeCodes
 from manifold_dl.problem.objective import Objective
-from manifold_dl.problem.signals import AtomSubset, SupportedSignals
+from manifold_dl.problem.signals import AtomSubset, SupportedSignals, values_of
 from manifold_dl.problem.support import Support, as_support, require_determined
 from manifold_dl.problem.support_problem import SupportProblem, WholeUpdate
 
@@ -103,13 +103,14 @@ def update_problem(
     if codes == "follow":
         require_determined(omega, m, mu)
     feasible = feasible_set(manifold, m, len(I))
-    supported = SupportedSignals(rows, omega, engine)
+    supported = SupportedSignals.of(rows, omega, engine)
     if omega.values is not None:
         omega = omega._replace(values=as_units(omega.values.astype(rows.dtype, copy=False), exponent))
     elif len(I) < omega.n_atoms:
         everything = supported.subset(np.arange(omega.n_atoms), None, None)
         omega = omega._replace(values=make_objective(everything, RidgeCodes(mu)).codes(dictionary))
-    subset = supported.subset(I, dictionary, omega.values, with_rest=True)
+    values = None if omega.values is None else engine.open(values_of(omega.values, omega))
+    subset = supported.subset(I, dictionary, values, with_rest=True)
     return SupportProblem(
         make_objective(subset, inner_problem(subset, codes, mu)),
         subset,

@@ -4,13 +4,14 @@ It ignores the norms and restores them afterwards. MOD on the spheres, which nev
 ``SimCO(codes="fixed")``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 
+from manifold_dl.engines import Engine
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.updates.workspace import UpdateWorkspace
 
@@ -27,6 +28,9 @@ class MOD:
     ridge : float
         Pulls D towards the old dictionary, in units of the mean energy of a row of X. It is what keeps
         the update stable where codes are nearly collinear; 0 is the classic rule.
+    engine : Engine, optional
+        Where the signals are and what runs the computation. By default that of the learning loop, or
+        `engines.Threads()`.
 
     Examples
     --------
@@ -39,6 +43,7 @@ class MOD:
     """
 
     ridge: float = 0.0
+    engine: Engine | None = field(default=None, metadata={"stored": False})
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.ridge) and self.ridge >= 0):
@@ -48,9 +53,9 @@ class MOD:
         self, signals: Any, dictionary: Any, codes: Any, *, iteration: int | None = None, rng: Any = None
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
         """One update: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
-        workspace = UpdateWorkspace(signals, dictionary, codes, as_engine())
+        workspace = UpdateWorkspace(signals, dictionary, codes, as_engine(engine=self.engine))
         workspace.normalize()
-        old, support = workspace.dictionary, workspace.support
+        old = workspace.dictionary
         gram, right = workspace.code_products()
         used = np.diagonal(gram) > 0
         if not used.any():
@@ -65,7 +70,7 @@ class MOD:
         old[:, used] = D / np.where(lost, 1, norms)
         scales = np.ones(len(gram))
         scales[used] = norms
-        workspace.own_values()[:] = workspace.values * scales[support.indices]
+        workspace.current.scale(scales.astype(old.dtype))
         return old, workspace.codes()
 
 

@@ -5,7 +5,6 @@ what I touches is ever recomputed.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,21 +12,20 @@ import scipy.sparse
 
 from manifold_dl._validation import as_dictionary
 from manifold_dl.engines import BlockMap, Engine
+from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.sources import as_signals
-from manifold_dl.engines.units import as_units, multiply, norms_or_one
+from manifold_dl.engines.units import norms_or_one
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
-from manifold_dl.kernels.reduced.minimum_norm import take
 from manifold_dl.manifolds import feasible_set
 from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.problem.counts import new_counts
 from manifold_dl.problem.dictionary_problem import DictionaryProblem
 from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.regularization import require_finite_penalties
-from manifold_dl.problem.signals import AtomSubset, SupportedSignals, blocks_of, values_of
-from manifold_dl.problem.support import as_support, require_determined
 from manifold_dl.problem.support_problem import SupportProblem, WholeUpdate
 from manifold_dl.problem.update_problem import inner_problem, make_objective
+from manifold_dl.updates.current_codes import ArrayCodes, CurrentCodes, EngineCodes, as_blocked_codes
 
 
 class UpdateSettings(Protocol):
@@ -77,11 +75,11 @@ class UpdateWorkspace:
 
     Parameters
     ----------
-    signals : m×n array
+    signals : m×n array or BlockedSignals
         Y.
     dictionary : m×d array
         D, which is copied.
-    codes : sparse or dense d×n array
+    codes : sparse or dense d×n array or BlockedCodes
         X, which is copied.
     engine : Engine
         What runs the functions of a block.
@@ -90,52 +88,50 @@ class UpdateWorkspace:
     ----------
     dictionary : m×d array
         D as it is now.
-    values : array
-        The codes as they are now, in the order of the support and in units of 2^exponent.
-    rows : n×m array
+    current : CurrentCodes
+        The codes as they are now, in units of 2^exponent.
+    rows : n×m array or BlockMap
         The signals, in the same units.
-    support : Support
-        Ω.
+    is_blocked : bool
+        Whether an engine has the signals.
     """
 
     def __init__(self, signals: Any, dictionary: Any, codes: Any, engine: Engine) -> None:
         self.rows, self.scale, self.exponent = as_signals(signals, engine)
-        n, m = self.rows.shape
+        self.is_blocked = isinstance(signals, BlockedSignals)
+        m, dtype = (
+            (signals.shape[0], signals.dtype) if self.is_blocked else (self.rows.shape[1], self.rows.dtype)
+        )
         D = as_dictionary(dictionary, n_rows=m)
-        self.support, self.engine = as_support(codes, n, D.shape[1]), engine
-        self.dictionary = np.array(D, dtype=self.rows.dtype, order="F")  # kernels read atoms in rows: D.T
-        if self.support.values is None:
-            raise ValueError("codes holds no numbers: an update needs the codes X, not only their support.")
-        given = self.support.values.astype(self.rows.dtype, copy=False)
-        self.values = as_units(given, self.exponent)  # those of the caller, until `own_values` copies them
-        self._owns_values = False
-        self._signals = SupportedSignals(self.rows, self.support, engine)
+        self.dictionary = np.array(D, dtype=dtype, order="F")  # kernels read atoms in rows: D.T
+        self.current: CurrentCodes
+        if self.is_blocked:
+            engine, codes = signals.engine, as_blocked_codes(codes, signals)
+            self.current = EngineCodes(codes, dtype, self.exponent)
+        else:
+            self.current = ArrayCodes(codes, self.rows, D.shape[1], self.exponent, engine)
+        self.engine = engine
+        self._signals = self.current.signals(self.rows, m)
 
-    def codes(self) -> scipy.sparse.csc_array:
+    def codes(self) -> Any:
         """The codes, in the units of the signals that were given."""
-        return self.support.codes(multiply(self.own_values(), self.exponent))
+        return self.current.result()
 
-    def own_values(self) -> np.ndarray:
-        """The codes as an array that may be changed in place."""
-        if not self._owns_values:
-            self.values, self._owns_values = self.values.copy(), True
-        return self.values
-
-    @cached_property
+    @property
     def usage(self) -> np.ndarray:
         """How many signals use each atom."""
-        return np.bincount(self.support.indices, minlength=self.support.n_atoms)
+        return self.current.usage
 
     def require_determined(self, mu: float) -> None:
         """Refuse supports on which f does not depend on D, for rules whose codes follow the dictionary."""
-        require_determined(self.support, len(self.dictionary), mu)
+        self.current.require_determined(len(self.dictionary), mu)
 
     def normalize(self) -> None:
         """Unit atoms; the codes take over the norms, so that D X is unchanged."""
         norms = norms_or_one(self.dictionary)
         if (norms != 1).any():
             self.dictionary /= norms
-            self.own_values()[:] *= norms[self.support.indices]
+            self.current.scale(norms)
 
     def problem(
         self, atoms: np.ndarray, mu: float, settings: UpdateSettings, searches: bool = False
@@ -146,16 +142,17 @@ class UpdateWorkspace:
         trusted.
         """
         feasible = feasible_set(settings.manifold, len(self.dictionary), len(atoms))
-        subset = self._signals.subset(atoms, self.dictionary, self.values)
-        if self._bring_onto(feasible, subset):
-            subset = self._signals.subset(atoms, self.dictionary, self.values)
+        if self.current.is_empty:
+            return None
+        self._bring_onto(feasible, atoms)
+        subset = self._signals.subset(atoms, self.dictionary, self.current.opened())
         if subset.n_entries == 0:
             return None
         policy = EvaluationPolicy(trust_line_search=searches, keep_factors=not searches)
         return SupportProblem(
             make_objective(subset, inner_problem(subset, settings.codes, mu), policy),
             subset,
-            WholeUpdate(self.support, self.dictionary, self.scale, self.exponent),
+            WholeUpdate(self.current.support, self.dictionary, self.scale, self.exponent),
             feasible,
             regularizers=settings.regularizers,
             precondition=settings.precondition,
@@ -169,46 +166,26 @@ class UpdateWorkspace:
     def accept(self, problem: SupportProblem, point: np.ndarray, start: Start) -> None:
         """Put the atoms I and their codes in place; the atoms only if the cost does not rise."""
         point = accepted_point(problem, point, start)
-        subset = problem.subset
-        codes = problem.objective.codes(point)
-        if isinstance(subset.entries, slice):  # of all atoms: no copy of the old ones is needed
-            self.values, self._owns_values = codes, True
-        else:
-            self.own_values()[subset.entries] = codes
-        self.dictionary[:, subset.atoms] = point
-
-    def residual(self, signals: np.ndarray | None = None) -> np.ndarray:
-        """Y − D X in rows, of all signals or of some."""
-        s, values = self.support, self.values
-        if signals is None:
-            rows, indptr, indices = self.rows.copy(), s.indptr, s.indices
-        else:
-            indptr, indices, places = take(s.indptr, s.indices, signals)
-            rows, values = self.rows[signals], values[places]
-        reduced.add_products(rows, indptr, indices, -values, self.dictionary.T)
-        return rows
+        self.current.put(problem.subset, problem.objective.evaluate(point).codes)
+        self.dictionary[:, problem.subset.atoms] = point
 
     def code_products(self) -> tuple[np.ndarray, np.ndarray]:
         """X Xᵀ (d×d) and X (Y − DX)ᵀ (d×m), in double precision."""
-        blocks = self.engine.open(blocks_of(self.rows, self.support))
-        codes = self.engine.open(values_of(self.values, self.support))
-        (products,) = self.engine.total(BlockMap(code_products_block, (blocks, codes), (self.dictionary.T,)))
+        parents = (self._signals.blocks, self.current.opened())
+        (products,) = self.engine.total(BlockMap(code_products_block, parents, (self.dictionary.T,)))
         return products
 
-    def _bring_onto(self, feasible: FeasibleSet, subset: AtomSubset) -> bool:
-        """Bring the atoms I onto the manifold, and scale their codes; whether they have moved."""
-        atoms = subset.atoms
+    def _bring_onto(self, feasible: FeasibleSet, atoms: np.ndarray) -> None:
+        """Bring the atoms I onto the manifold, and scale their codes."""
         old = self.dictionary[:, atoms]
         new = feasible.nearest_point(old)
         if np.array_equal(new, old):
-            return False
+            return
         # c d' is closest to d for c = ⟨d', d⟩/‖d'‖²: that is what the codes have to take over.
-        scales = np.ones(self.support.n_atoms)
+        scales = np.ones(self.dictionary.shape[1])
         scales[atoms] = np.vecdot(new.T, old.T) / np.vecdot(new.T, new.T)
         self.dictionary[:, atoms] = new
-        entries = subset.entries
-        self.own_values()[entries] *= scales[self.support.indices[entries]].astype(self.values.dtype)
-        return True
+        self.current.scale(scales.astype(self.dictionary.dtype))
 
 
 def code_products_block(

@@ -1,0 +1,201 @@
+"""The codes of an update stage, while one set I of atoms after the other moves.
+
+`ArrayCodes` hold those that were given as an array, and change them in place. `EngineCodes` hold those that
+an engine has: a change is a function of one block, which runs with the next round. `workspace.py` uses
+either.
+"""
+
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse
+
+from manifold_dl.engines import BlockMap, Engine
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, CodesBlock
+from manifold_dl.engines.units import as_units, multiply
+from manifold_dl.problem.signals import (
+    AtomSubset,
+    SubsetBlock,
+    SupportedSignals,
+    arranged_codes_block,
+    coded_block,
+    codes_of,
+    values_of,
+)
+from manifold_dl.problem.support import Support, as_support, require_determined, require_size_below
+
+
+class CurrentCodes(Protocol):
+    """What an update stage needs of its codes, wherever they are."""
+
+    support: Any  # with n_atoms and n_signals
+
+    @property
+    def usage(self) -> np.ndarray:
+        """How many signals have each atom in their support."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is known that no signal uses any atom."""
+
+    def signals(self, rows: Any, m: int) -> SupportedSignals:
+        """The signals, of length m, with the supports of these codes."""
+
+    def opened(self) -> BlockMap:
+        """The codes as they are now, block by block and in units of 2^exponent."""
+
+    def require_determined(self, m: int, mu: float) -> None:
+        """Refuse supports on which f does not depend on D."""
+
+    def scale(self, factors: np.ndarray) -> None:
+        """Multiply the codes of every atom by its factor."""
+
+    def put(self, subset: AtomSubset, codes: BlockMap) -> None:
+        """Put the codes of the atoms I in place."""
+
+    def result(self) -> Any:
+        """The codes, in the units of the signals that were given."""
+
+
+class ArrayCodes:
+    """Codes that were given as an array.
+
+    Parameters
+    ----------
+    codes : sparse or dense d×n array
+        It is copied before it is changed.
+    rows : n×m array
+    n_atoms : int
+    exponent : int
+        The signals were divided by 2^exponent.
+    engine : Engine
+    """
+
+    def __init__(self, codes: Any, rows: np.ndarray, n_atoms: int, exponent: int, engine: Engine) -> None:
+        self.support: Support = as_support(codes, len(rows), n_atoms)
+        self.exponent, self.engine = exponent, engine
+        if self.support.values is None:
+            raise ValueError("codes holds no numbers: an update needs the codes X, not only their support.")
+        given = self.support.values.astype(rows.dtype, copy=False)
+        self.values = as_units(given, exponent)  # those of the caller, until `own_values` copies them
+        self._owns_values = False
+
+    def own_values(self) -> np.ndarray:
+        """The codes as an array that may be changed in place."""
+        if not self._owns_values:
+            self.values, self._owns_values = self.values.copy(), True
+        return self.values
+
+    @cached_property
+    def usage(self) -> np.ndarray:
+        return np.bincount(self.support.indices, minlength=self.support.n_atoms)
+
+    @property
+    def is_empty(self) -> bool:
+        return len(self.support.indices) == 0
+
+    def signals(self, rows: Any, m: int) -> SupportedSignals:
+        return SupportedSignals.of(rows, self.support, self.engine)
+
+    def opened(self) -> BlockMap:
+        return self.engine.open(values_of(self.values, self.support))
+
+    def require_determined(self, m: int, mu: float) -> None:
+        require_determined(self.support, m, mu)
+
+    def scale(self, factors: np.ndarray) -> None:
+        self.own_values()[:] *= factors[self.support.indices]
+
+    def put(self, subset: AtomSubset, codes: BlockMap) -> None:
+        states = self.engine.states(codes)
+        values = np.concatenate(states) if states else np.zeros(0, self.values.dtype)
+        if subset.part is None:  # of all atoms: no copy of the old ones is needed
+            self.values, self._owns_values = values, True
+        else:
+            self.own_values()[subset.entries] = values
+
+    def result(self) -> scipy.sparse.csc_array:
+        return self.support.codes(multiply(self.own_values(), self.exponent))
+
+
+class EngineCodes:
+    """Codes that an engine has.
+
+    Parameters
+    ----------
+    codes : BlockedCodes
+    dtype : dtype
+        That of the signals.
+    exponent : int
+        The signals were divided by 2^exponent.
+    """
+
+    is_empty = False
+
+    def __init__(self, codes: BlockedCodes, dtype: Any, exponent: int) -> None:
+        self.support, self.engine, self.exponent, self.dtype = codes, codes.engine, exponent, np.dtype(dtype)
+        self._values = BlockMap(values_block, (codes.blocks,), (exponent,))
+
+    @property
+    def usage(self) -> np.ndarray:
+        return self.support.usage.stored
+
+    def signals(self, rows: Any, m: int) -> SupportedSignals:
+        parents, shape = (rows, self.support.blocks), (m, self.support.n_atoms)
+        blocks, arranged = BlockMap(coded_block, parents), BlockMap(arranged_codes_block, parents)
+        return SupportedSignals(blocks, shape, self.dtype, self.engine, arranged)
+
+    def opened(self) -> BlockMap:
+        return self._values
+
+    def require_determined(self, m: int, mu: float) -> None:
+        if mu == 0:
+            require_size_below(m, self.support.usage.largest, "a signal")
+
+    def scale(self, factors: np.ndarray) -> None:
+        self._values = BlockMap(scaled_block, (self._values, self.support.blocks), (factors,))
+
+    def put(self, subset: AtomSubset, codes: BlockMap) -> None:
+        if subset.part is not None:
+            codes = BlockMap(replaced_block, (self._values, subset.part, codes))
+        self._values = codes
+
+    def result(self) -> BlockedCodes:
+        blocks = BlockMap(codes_block, (self.support.blocks, self._values), (self.exponent,))
+        return BlockedCodes(self.engine, blocks, self.support.shape, self.dtype)
+
+
+def as_blocked_codes(codes: Any, signals: BlockedSignals) -> BlockedCodes:
+    """Codes of blocked signals: as they are, or an array of them, cut into blocks."""
+    if isinstance(codes, BlockedCodes):
+        return codes
+    support, engine = as_support(codes, signals.shape[1]), signals.engine
+    if support.values is None:
+        raise ValueError("codes holds no numbers: an update needs the codes X, not only their support.")
+    values = support.values.astype(signals.dtype, copy=False)
+    return BlockedCodes(
+        engine, engine.open(codes_of(support, values)), (support.n_atoms, support.n_signals), signals.dtype
+    )
+
+
+def values_block(codes: CodesBlock, exponent: int) -> tuple[None, np.ndarray]:
+    """The codes of one block in units of 2^exponent."""
+    return None, as_units(codes.values, exponent)
+
+
+def scaled_block(values: np.ndarray, codes: CodesBlock, factors: np.ndarray) -> tuple[None, np.ndarray]:
+    """The codes of one block, each times the factor of its atom."""
+    return None, values * factors[codes.indices]
+
+
+def replaced_block(values: np.ndarray, subset: SubsetBlock, new: np.ndarray) -> tuple[None, np.ndarray]:
+    """The codes of one block with those of the atoms I replaced."""
+    values = values.copy()
+    values[subset.support.entries] = new
+    return None, values
+
+
+def codes_block(codes: CodesBlock, values: np.ndarray, exponent: int) -> tuple[None, CodesBlock]:
+    """Codes of one block with other values, in the units of the signals that were given."""
+    return None, codes._replace(values=multiply(values, exponent))
