@@ -166,6 +166,7 @@ def _coders(dtype: type) -> dict[str, Run]:
         *(pursuit(sparsity=2) for pursuit in (coders.OMP, coders.ForwardSelection, coders.MatchingPursuit)),
         *(pursuit(tol=0.5) for pursuit in (coders.OMP, coders.ForwardSelection, coders.MatchingPursuit)),
         *(pursuit(sparsity=2) for pursuit in (coders.GradientPursuit, coders.SubspacePursuit, coders.IHT)),
+        coders.OMP(sparsity=2, nonnegative=True),
         coders.Lasso(0.2),
         coders.Lasso(0.2, sparsity=2, relative=True),
         coders.BasisPursuit(),
@@ -179,5 +180,8 @@ def _coders(dtype: type) -> dict[str, Run]:
 
 
 def _encode_with_all(coders: list[Any], signals: np.ndarray, dictionary: np.ndarray) -> None:
+    """Code signals by each coder, also with weights of entries, which have kernels of their own."""
+    weights = (np.arange(signals.size).reshape(signals.shape) % 3 > 0).astype(signals.dtype)
     for coder in coders:
         coder.encode(signals, dictionary)
+        coder.encode(signals, dictionary, weights=weights)
