@@ -16,7 +16,7 @@ from typing import IO, Any
 try:
     import fcntl
 except ImportError:  # Windows, where a file that is open cannot be removed: no lock is needed
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # where the system has no such module
 
 PREFIX, SUFFIX = ".manifold_dl-", ".part"  # of unfinished files
 

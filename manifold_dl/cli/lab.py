@@ -29,8 +29,8 @@ def lab(
     The page is served on this machine only, to those who have its address; it loads nothing from the network.
     """
     try:
-        import marimo  # noqa: F401
-        import uvicorn  # noqa: F401
+        import marimo  # noqa: F401 - whether it is installed
+        import uvicorn  # noqa: F401 - the same
     except ModuleNotFoundError:
         raise Failure('the lab needs marimo: pip install "manifold-dl[lab]".') from None
     from manifold_dl.lab.address import from_query, to_query
