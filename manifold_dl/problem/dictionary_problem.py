@@ -23,6 +23,10 @@ from manifold_dl.problem.recorder import Iterate, IterationRecorder
 from manifold_dl.problem.regularization import RegularizationTerm, in_units
 from manifold_dl.regularizers.functions import as_regularizers
 
+# Pymanopt inspects the signature of every function that it is given, which takes longer than a small step. So
+# it is given this one, once, and a problem has its functions as properties instead.
+_INSPECTED = pymanopt.function.numpy(Oblique(2, 1))(lambda point: np.nan)
+
 
 class Whole(Protocol):
     """What a problem needs to know of all atoms and signals."""
@@ -118,13 +122,25 @@ class DictionaryProblem(pymanopt.Problem):
         )
         # Only there are geodesics great circles, and a scaled column stays tangent to its own sphere.
         self._by_columns = isinstance(manifold, Oblique)
+        self._own_cost = self._make_cost()
         super().__init__(
-            manifold,
-            self._make_cost(manifold),
-            euclidean_gradient=pymanopt.function.numpy(manifold)(self._gradient),
-            euclidean_hessian=pymanopt.function.numpy(manifold)(self._hessian),
-            preconditioner=self._divide_by_energy if precondition else None,
+            manifold, _INSPECTED, preconditioner=self._divide_by_energy if precondition else None
         )
+
+    @property
+    def cost(self) -> Callable[[np.ndarray], float]:
+        """The cost, with the members of `line_search.protocol.SearchedCost`."""
+        return self._own_cost
+
+    @property
+    def euclidean_gradient(self) -> Callable[[np.ndarray], np.ndarray]:
+        """The Euclidean gradient of the cost."""
+        return self._gradient
+
+    @property
+    def euclidean_hessian(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """The Euclidean Hessian product of the cost, for a tangent vector."""
+        return self._hessian
 
     @property
     def riemannian_gradient(self) -> Callable[[np.ndarray], np.ndarray]:
@@ -146,6 +162,15 @@ class DictionaryProblem(pymanopt.Problem):
             )
         return self._restrict(point, np.array(direction))  # a copy: the caller may change the array
 
+    def release(self) -> None:
+        """Give up the signals and the codes when an update has ended: the problem cannot be used any more.
+
+        The functions that Pymanopt holds refer to the problem, and the problem to them. Python frees such a
+        circle when it next looks for one, which may be several iterations later.
+        """
+        for name in ("objective", "whole", "subset", "update"):
+            self.__dict__.pop(name, None)
+
     def codes(self, point: np.ndarray) -> scipy.sparse.csc_array:
         """The whole d×n codes at `point`."""
         raise NotImplementedError
@@ -154,13 +179,13 @@ class DictionaryProblem(pymanopt.Problem):
         """The whole m×d dictionary with the atoms I taken from `point`."""
         return self.whole.dictionary_with(self.atoms, point)
 
-    def _make_cost(self, manifold: Any) -> Any:
-        @pymanopt.function.numpy(manifold)
-        def cost(point: np.ndarray) -> float:
+    def _make_cost(self) -> Any:
+        def value(point: np.ndarray) -> float:
             self._recorder.begin()
             return self._value(point)
 
-        # `line_search.protocol.SearchedCost`: what tells whether a gradient is zero, and φ.
+        # What tells whether a gradient is zero, and φ.
+        cost: Any = value
         cost.scale, cost.gradient_norms = self.scale / self.unit, self._gradient_norms
         if self._by_columns:
             cost.restrict = self._restrict
@@ -176,7 +201,8 @@ class DictionaryProblem(pymanopt.Problem):
         self._recorder.begin()
         return self._whole_gradient(point, self.objective.gradient(point).copy(order="K"))
 
-    def _hessian(self, point: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    def _hessian(self, point: np.ndarray, tangent: np.ndarray) -> np.ndarray:
+        direction = self.manifold.embedding(point, tangent)
         product = self.objective.hessian(point, direction)
         if self.regularization is not None:
             product = product + self.regularization.hessian(point, direction)

@@ -23,7 +23,7 @@ from manifold_dl.kernels.reduced import Geodesic, GeodesicPoint, Refit
 from manifold_dl.kernels.reduced.reference import Positions
 from manifold_dl.problem.counts import Counts
 from manifold_dl.problem.evaluation import Evaluation, EvaluationCache, EvaluationPolicy
-from manifold_dl.problem.inner import InnerProblemOnGeodesic
+from manifold_dl.problem.inner import GeodesicSums, InnerProblemOnGeodesic
 from manifold_dl.problem.regularization import RegularizationTerm
 
 # φ(t) is taken for the objective itself as long as no more than three digits cancel in it, and it differs
@@ -61,9 +61,9 @@ class SearchProducts(NamedTuple):
 
     geodesic: Geodesic
     products: BlockMap | None  # of the signals with the geodesic, for `InnerProblemOnGeodesic.refit`
-    energy: np.ndarray  # X₀X₀ᵀ
+    energy: np.ndarray | None  # X₀X₀ᵀ, where signals share products
     is_sorted: bool  # whether all supports are
-    codes: BlockMap  # those of the start
+    codes: BlockMap | None  # those of the start, where they stay
 
 
 class Probe(NamedTuple):
@@ -137,20 +137,62 @@ class GeodesicRestriction:
         # With memory of its own: these codes may be computed after the next probe.
         point = reduced.geodesic_point(known.geodesic, known.energy, t, True, known.is_sorted, None)
         refit = objective.inner.refit(objective.data, known.products, point, True, True)
-        return known.codes if refit is None else refit
+        if refit is None:
+            assert known.codes is not None
+            return known.codes
+        return refit
 
     def _products(self) -> SearchProducts:
         """The geodesic and the products of the signals with it, computed at the first probe."""
         if self._computed is None:
             start, objective = self._start, self.objective
-            assert start is not None and start.gradient is not None and self._direction is not None
-            geodesic = reduced.init_geodesic(start.atoms, self._direction, start.gradient, start.prepared)
-            U = geodesic.directions.astype(objective.dtype, copy=False)
+            assert start is not None
+            geodesic, U = self._geodesic(start)
             products, sums = objective.inner.start_geodesic(objective.engine, objective.data, start, U)
-            is_sorted = sums.n_unsorted == 0
-            self._computed = SearchProducts(geodesic, products, sums.energy, is_sorted, start.codes)
-            self._start = self._direction = None  # their memory is not needed any more
+            self._begin(start, geodesic, products, sums)
+        assert self._computed is not None
         return self._computed
+
+    def _geodesic(self, start: Evaluation) -> tuple[Geodesic, np.ndarray]:
+        """The geodesic, and its unit directions in the dtype of the signals."""
+        assert start.gradient is not None and self._direction is not None
+        inner, known = self.objective.inner, (start.gradient, start.prepared)
+        geodesic = reduced.init_geodesic(start.atoms, self._direction, *known, inner.shares_products)
+        return geodesic, geodesic.directions.astype(self.objective.dtype, copy=False)
+
+    def _begin(
+        self, start: Evaluation, geodesic: Geodesic, products: BlockMap | None, sums: GeodesicSums
+    ) -> None:
+        # The products hold the codes of the start, too: where nothing comes back to it, these are released.
+        codes = start.codes if products is None else None
+        self._computed = SearchProducts(geodesic, products, sums.energy, sums.n_unsorted == 0, codes)
+        self._start = self._direction = None  # their memory is not needed any more
+        if products is not None and not self.objective.policy.keep_factors:
+            self.objective.cache.release_before(start.key)
+
+    def _joined_first_refit(self, t: float, with_slope: bool, keep_codes: bool) -> Refit | None:
+        """The products and the first probe in one round, for engines whose rounds take milliseconds.
+
+        What `refit` reads of a point does not depend on X₀X₀ᵀ, which this round adds up, nor on whether the
+        supports are sorted.
+        """
+        start, objective = self._start, self.objective
+        if self._computed is not None or start is None or not objective.engine.is_remote:
+            return None
+        geodesic, U = self._geodesic(start)
+        products = objective.inner.products(objective.data, start, U)
+        if products is None:
+            return None
+        k = len(start.atoms)
+        nothing = np.zeros((k, k)) if objective.inner.shares_products else None
+        point = reduced.geodesic_point(geodesic, nothing, t, with_slope, False, None)
+        refit = objective.inner.refit(objective.data, products, point, with_slope, keep_codes)
+        assert refit is not None
+        sums, found = objective.engine.total(products, refit)
+        self._begin(start, geodesic, products, GeodesicSums(nothing, 0) if sums is None else sums)
+        if keep_codes:
+            self._codes = t, refit
+        return found
 
     def _probe(self, t: float, with_slope: bool) -> Probe:
         probe = self._probes.get(t)
@@ -160,14 +202,18 @@ class GeodesicRestriction:
         return probe
 
     def _evaluate(self, t: float, with_slope: bool) -> Probe:
-        objective, products, point = self.objective, self._products().products, self._at(t, with_slope)
         keep_codes = with_slope and self._trusted  # t may be where the search ends
-        if keep_codes:
-            self._codes = None  # release those of the last slope before there are others
-        refit = objective.inner.refit(objective.data, products, point, with_slope, keep_codes)
-        found = NO_GAIN if refit is None else objective.engine.total(refit)[0] or NO_GAIN
-        if keep_codes and refit is not None:
-            self._codes = t, refit
+        joined = self._joined_first_refit(t, with_slope, keep_codes)
+        objective, products, point = self.objective, self._products().products, self._at(t, with_slope)
+        if joined is not None:
+            found = joined
+        else:
+            if keep_codes:
+                self._codes = None  # release those of the last slope before there are others
+            refit = objective.inner.refit(objective.data, products, point, with_slope, keep_codes)
+            found = NO_GAIN if refit is None else objective.engine.total(refit)[0] or NO_GAIN
+            if keep_codes and refit is not None:
+                self._codes = t, refit
         value = self.base + point.value + found.gain
         size = abs(self.base) + abs(point.value) + abs(found.gain)
         return Probe(value, point.slope + found.slope if with_slope else None, size)

@@ -6,6 +6,7 @@ is put back into the cache, and the optimizer finds cost, gradient and codes the
 `EvaluatedRestriction`; `geodesic.py` is its counterpart for codes on a fixed support.
 """
 
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -49,6 +50,7 @@ class EvaluatedRestriction:
     def __init__(self, objective: EvaluatedObjective, atoms: np.ndarray, direction: np.ndarray) -> None:
         self.objective, self._atoms, self._direction = objective, atoms, direction
         self._lowest: Evaluation | None = None  # of all probes: where a search usually ends
+        self._last: tuple[float, Evaluation] | None = None  # its t: φ′ is evaluated after φ
 
     def __call__(self, t: float) -> float:
         """φ(t)."""
@@ -58,16 +60,16 @@ class EvaluatedRestriction:
         """φ′(t) = ⟨∇f(D(t)), D′(t)⟩. It costs nothing after φ(t)."""
         gradient = self._evaluate(t).gradient
         assert gradient is not None  # a pass computes both
-        return float(np.vdot(gradient, self.positions(t).velocity))
+        D, V = self._atoms, self._direction
+        cosine, sine = np.cos(t * self._angles), np.sin(t * self._angles)
+        along_directions, along_atoms = np.vecdot(gradient, V), np.vecdot(gradient, D)
+        return float(cosine @ along_directions - (self._angles * sine) @ along_atoms)
 
     def positions(self, t: float) -> Positions:
         """The atoms at t and their velocities, in rows."""
-        D, V = self._atoms, self._direction
-        atoms = np.empty_like(D)
-        reduced.sphere_exp(D, float(t) * V, atoms)  # as `Spheres.exp` does: to the last bit
-        angles = np.linalg.norm(V, axis=1, keepdims=True)
+        D, V, angles = self._atoms, self._direction, self._angles[:, None]
         velocity = V * np.cos(t * angles) - D * (angles * np.sin(t * angles))
-        return Positions(atoms, velocity)
+        return Positions(self._atoms_at(t), velocity)
 
     def commit(self, t: float, point: np.ndarray) -> None:
         """End a search at `point`: what is known of it goes back to the cache of the objective."""
@@ -76,8 +78,23 @@ class EvaluatedRestriction:
             self.objective.cache.release_before(found.key)
             self.objective.cache.add(found)
 
+    @cached_property
+    def _angles(self) -> np.ndarray:
+        """θ."""
+        return np.linalg.norm(self._direction, axis=1)
+
+    def _atoms_at(self, t: float) -> np.ndarray:
+        atoms = np.empty_like(self._atoms)
+        # As `Spheres.exp` does: to the last bit.
+        reduced.sphere_exp(self._atoms, float(t) * self._direction, atoms)
+        return atoms
+
     def _evaluate(self, t: float) -> Evaluation:
-        found = self.objective.evaluate(self.positions(t).atoms.T, with_gradient=True, is_probe=True)
+        if self._last is not None and self._last[0] == t:
+            return self._last[1]
+        self._last = None  # release it before there is another
+        found = self.objective.evaluate(self._atoms_at(t).T, with_gradient=True, is_probe=True)
+        self._last = t, found
         if self._lowest is None or found.value < self._lowest.value:
             self._lowest = found
         return found

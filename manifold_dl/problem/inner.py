@@ -31,7 +31,7 @@ class Sums(NamedTuple):
 class GeodesicSums(NamedTuple):
     """What a block adds to the restriction to a geodesic, besides its products."""
 
-    energy: np.ndarray  # k×k: X Xᵀ of the codes at the start
+    energy: np.ndarray | None  # k×k: X Xᵀ of the codes at the start, where signals share products
     n_unsorted: int  # blocks with a support that is not sorted
 
 
@@ -67,6 +67,13 @@ class InnerProblem(Protocol):
 class InnerProblemOnGeodesic(InnerProblem, Protocol):
     """Codes that follow a geodesic in closed form: φ(t) then costs a fraction of an evaluation of f."""
 
+    @property
+    def shares_products(self) -> bool:
+        """Whether signals read inner products of all pairs of atoms, or form those of their supports."""
+
+    def products(self, data: BlockMap, start: Evaluation, U: np.ndarray) -> BlockMap | None:
+        """The map that `start_geodesic` runs: partial `GeodesicSums`, products as state. None: no need."""
+
     def start_geodesic(
         self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
     ) -> tuple[BlockMap | None, GeodesicSums]:
@@ -90,6 +97,7 @@ class RidgeCodes:
     mu: float = 0.0
     follows = True
     has_closed_form = True
+    shares_products = True
 
     def prepare(self, atoms: np.ndarray) -> np.ndarray:
         """DᵀD."""
@@ -110,11 +118,14 @@ class RidgeCodes:
         cross = reduced.gram(atoms, direction)
         return engine.total(BlockMap(hessian_block, (data, fit), (atoms, cross, self.mu, direction)))[0]
 
+    def products(self, data: BlockMap, start: Evaluation, U: np.ndarray) -> BlockMap:
+        assert start.fit is not None  # a search begins where there is a gradient
+        return BlockMap(products_block, (data, start.fit), (start.atoms, start.prepared, self.mu, U))
+
     def start_geodesic(
         self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
     ) -> tuple[BlockMap | None, GeodesicSums]:
-        assert start.fit is not None  # a search begins where there is a gradient
-        products = BlockMap(products_block, (data, start.fit), (start.atoms, start.prepared, self.mu, U))
+        products = self.products(data, start, U)
         (sums,) = engine.total(products)
         k = len(start.atoms)
         return products, GeodesicSums(np.zeros((k, k)), 0) if sums is None else sums
@@ -196,6 +207,7 @@ class FixedCodes:
 
     follows = False
     has_closed_form = True
+    shares_products = True
 
     def __init__(self, values: BlockMap, data: BlockMap, n_atoms: int, engine: Engine) -> None:
         self.values, self._data, self._n_atoms, self._engine = values, data, n_atoms, engine
@@ -223,6 +235,9 @@ class FixedCodes:
         self, engine: Engine, data: BlockMap, fit: BlockMap, atoms: np.ndarray, direction: np.ndarray
     ) -> np.ndarray | None:
         return 2 * (self.energy.astype(direction.dtype) @ direction)
+
+    def products(self, data: BlockMap, start: Evaluation, U: np.ndarray) -> None:
+        return None
 
     def start_geodesic(
         self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray

@@ -14,17 +14,17 @@ import numpy as np
 
 from manifold_dl._validation import as_alpha, as_atoms, as_dictionary, as_ridge, require_count
 from manifold_dl.engines import Engine
-from manifold_dl.engines.sources import as_signals
 from manifold_dl.engines.threads import as_engine
+from manifold_dl.engines.weights import WeightedSignals
 from manifold_dl.manifolds import Spheres, feasible_set
-from manifold_dl.problem.penalized import open_starts
 from manifold_dl.problem.penalized_problem import (
     PenalizedProblem,
     WholeDictionary,
+    as_signals_in_memory,
     make_penalized_problem,
-    row_blocks,
+    open_signals,
 )
-from manifold_dl.problem.solvers import InnerSolver, LassoSolver, PenalizedCoder, SignalUnit, solver_of
+from manifold_dl.problem.solvers import InnerSolver, LassoSolver, PenalizedCoder, solver_of
 
 
 def lasso_problem(
@@ -38,6 +38,7 @@ def lasso_problem(
     dictionary: Any = None,
     regularizers: Sequence[Any] = (),
     precondition: bool = True,
+    weights: Any = None,
     threads: int | None = None,
     engine: Engine | None = None,
 ) -> PenalizedProblem:
@@ -67,6 +68,9 @@ def lasso_problem(
         Smooth penalties on the whole dictionary; functions of it will do.
     precondition : bool
         Divide each atom's gradient by its energy ‖X_i‖², for the optimizers that use a preconditioner.
+    weights : array of length n, or m×n array, optional
+        Numbers ≥ 0. One per entry multiplies its squared error, and neither α nor μ; 0 marks a missing entry,
+        whose value may be anything, NaN too. One per signal multiplies its whole term, α and μ included.
     threads : int, optional
         Short for ``engine=Threads(threads)``; all processors by default. The results have the same bits for
         any number.
@@ -104,15 +108,15 @@ def lasso_problem(
     >>> recovery(D, truth)
     1.0
     """
-    alpha, mu = as_alpha(alpha), as_ridge(mu)
+    alpha, mu, engine = as_alpha(alpha), as_ridge(mu), as_engine(threads, engine)
     return _make_problem(
-        signals,
+        as_signals_in_memory(signals, weights, engine),
         n_atoms,
-        lambda unit: LassoSolver(float(np.ldexp(alpha, -unit.exponent)), mu),
+        lambda known: LassoSolver(float(np.ldexp(alpha, -known.exponent)), mu),
         manifold=manifold,
         moving=ChosenAtoms(atoms, dictionary),
         options={"regularizers": regularizers, "precondition": precondition},
-        engine=as_engine(threads, engine),
+        engine=engine,
     )
 
 
@@ -126,6 +130,7 @@ def penalized_problem(
     dictionary: Any = None,
     regularizers: Sequence[Any] = (),
     precondition: bool = True,
+    weights: Any = None,
     threads: int | None = None,
     engine: Engine | None = None,
 ) -> PenalizedProblem:
@@ -152,6 +157,8 @@ def penalized_problem(
         Smooth penalties on the whole dictionary.
     precondition : bool
         Divide each atom's gradient by its energy.
+    weights : array of length n, or m×n array, optional
+        As in `lasso_problem`. Weights of entries are passed on to `encode(signals, dictionary, weights=)`.
     threads : int, optional
         Short for ``engine=Threads(threads)``; all processors by default.
     engine : Engine, optional
@@ -177,14 +184,15 @@ def penalized_problem(
     >>> bool(check_gradient(problem))
     True
     """
+    engine = as_engine(threads, engine)
     return _make_problem(
-        signals,
+        as_signals_in_memory(signals, weights, engine),
         n_atoms,
-        lambda unit: solver_of(coder, 0.0, unit),
+        lambda known: solver_of(coder, 0.0, known),
         manifold=manifold,
         moving=ChosenAtoms(atoms, dictionary),
         options={"regularizers": regularizers, "precondition": precondition},
-        engine=as_engine(threads, engine),
+        engine=engine,
     )
 
 
@@ -196,19 +204,19 @@ class ChosenAtoms(NamedTuple):
 
 
 def _make_problem(
-    signals: Any,
+    signals: WeightedSignals,
     n_atoms: int,
-    make_solver: Callable[[SignalUnit], InnerSolver],
+    make_solver: Callable[[WeightedSignals], InnerSolver],
     *,
     manifold: Callable[[int, int], Any],
     moving: ChosenAtoms,
     options: dict[str, Any],
     engine: Engine,
 ) -> PenalizedProblem:
-    """Check the input, and make the problem."""
+    """Check the atoms, and make the problem."""
     require_count("n_atoms", n_atoms)
-    rows, scale, exponent = as_signals(signals, engine)
-    n, m = rows.shape
+    rows = signals.rows
+    m = rows.shape[1]
     I, D = as_atoms(moving.atoms, n_atoms), moving.dictionary
     if D is not None:
         D = as_dictionary(D, n_rows=m).astype(rows.dtype, copy=False)
@@ -222,12 +230,10 @@ def _make_problem(
         D = None
     elif D is None:  # all atoms, in another order
         D = np.zeros((m, n_atoms), rows.dtype)
-    whole = WholeDictionary(m, n_atoms, n, rows.dtype, D, scale, exponent)
     return make_penalized_problem(
-        engine.open(row_blocks(rows)),
-        open_starts(engine, n),
-        make_solver(SignalUnit(float(np.sqrt(scale / n)), exponent)),
-        whole,
+        open_signals(engine, signals),
+        make_solver(signals),
+        WholeDictionary(n_atoms, D, signals),
         I,
         feasible_set(manifold, m, len(I)),
         engine=engine,

@@ -15,11 +15,12 @@ import scipy.sparse
 
 from manifold_dl.engines import BlockMap, Engine
 from manifold_dl.engines.protocol import partition
+from manifold_dl.engines.weights import WeightedSignals
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.coding import StartingCodes
 from manifold_dl.kernels.reduced import Block, Solutions
 from manifold_dl.problem.inner import Sums
-from manifold_dl.problem.solvers import InnerSolver
+from manifold_dl.problem.solvers import BlockWeights, InnerSolver
 from manifold_dl.problem.support import Support
 
 
@@ -63,12 +64,15 @@ class PenalizedCodes:
         How they follow.
     starts : BlockMap
         Its states are `WarmStart`s.
+    weights : BlockMap
+        Its states are `BlockWeights`.
     others : OtherAtoms, optional
         The atoms that stay; None if all of them move.
     """
 
     solver: InnerSolver
     starts: BlockMap
+    weights: BlockMap
     others: OtherAtoms | None = None
 
     follows = True
@@ -83,7 +87,7 @@ class PenalizedCodes:
         keep = keep_factors and self.solver.curvature is not None
         moving = None if self.others is None else self.others.moving
         common = (prepared, self.solver, moving, self._whole(atoms) if keep else None)
-        return BlockMap(fit_block, (data, self.starts), common)
+        return BlockMap(fit_block, (data, self.starts, self.weights), common)
 
     def codes(self, fit: BlockMap) -> BlockMap:
         """The codes, block by block."""
@@ -109,7 +113,8 @@ class PenalizedCodes:
             scattered[self.others.moving] = direction
             direction = scattered
         cross = reduced.gram(whole, direction)
-        (product,) = engine.total(BlockMap(hessian_block, (data, fit), (whole, cross, curvature, direction)))
+        parents, common = (data, self.weights, fit), (whole, cross, curvature, direction)
+        (product,) = engine.total(BlockMap(hessian_block, parents, common))
         return product if product is None or self.others is None else product[self.others.moving]
 
     def _whole(self, atoms: np.ndarray) -> np.ndarray:
@@ -119,13 +124,16 @@ class PenalizedCodes:
 def fit_block(
     signals: np.ndarray,
     start: WarmStart,
+    weights: BlockWeights,
     prepared: Any,
     solver: InnerSolver,
     moving: np.ndarray | None,
     atoms: np.ndarray | None,
 ) -> tuple[Sums, PenalizedBlock]:
     """Codes, value and gradient of one block; with `atoms` the factorisations for Hessian products, too."""
-    fit = solver.fit(signals, prepared, start.codes)
+    has_weights = not (weights.entries is None and weights.roots is None)
+    options = {"weights": weights} if has_weights else {}
+    fit = solver.fit(signals, prepared, start.codes, **options)
     start.codes = fit.codes
     gradient, energies = fit.gradient, fit.energies
     if moving is not None:
@@ -136,7 +144,11 @@ def fit_block(
     indptr, indices, values = fit.codes
     batches = reduced.make_batches(indptr, indices)
     mu = solver.curvature or 0.0
-    ridge = reduced.fit_codes(Block(signals, indptr, indices, batches), atoms, reduced.gram(atoms, atoms), mu)
+    block = Block(signals, indptr, indices, batches)
+    if weights.entries is None:
+        ridge = reduced.fit_codes(block, atoms, reduced.gram(atoms, atoms), mu)
+    else:
+        ridge = reduced.fit_weighted_codes(block, weights.entries, atoms, mu)
     # The systems are those of the ridge μ on the same support; the codes are not.
     return sums, PenalizedBlock(fit.codes, ridge.solutions._replace(codes=values), batches)
 
@@ -153,6 +165,7 @@ def without_factors_block(found: PenalizedBlock) -> tuple[None, PenalizedBlock]:
 
 def hessian_block(
     signals: np.ndarray,
+    weights: BlockWeights,
     found: PenalizedBlock,
     atoms: np.ndarray,
     cross: np.ndarray,
@@ -163,7 +176,12 @@ def hessian_block(
     assert found.solutions is not None  # they were asked for
     indptr, indices, _ = found.codes
     block = Block(signals, indptr, indices, found.batches)
-    return 0.5 * reduced.hessian_product(block, atoms, cross, mu, found.solutions, direction), None
+    if weights.entries is None:
+        product = reduced.hessian_product(block, atoms, cross, mu, found.solutions, direction)
+    else:
+        common = (atoms, mu, found.solutions, direction)
+        product = reduced.weighted_hessian_product(block, weights.entries, *common)
+    return 0.5 * product, None
 
 
 def open_starts(engine: Engine, n_signals: int, codes: Support | None = None) -> BlockMap:
@@ -179,6 +197,16 @@ def open_starts(engine: Engine, n_signals: int, codes: Support | None = None) ->
             WarmStart(StartingCodes(indptr - indptr[0], codes.indices[entries], codes.values[entries]))
         )
     return engine.open(starts)
+
+
+def open_weights(engine: Engine, signals: WeightedSignals) -> BlockMap:
+    """The weights of every block."""
+    parts = partition(len(signals.rows))
+    W, roots = signals.weights, signals.roots
+    blocks = [
+        BlockWeights(None if W is None else W[part], None if roots is None else roots[part]) for part in parts
+    ]
+    return engine.open(blocks)
 
 
 def joined(blocks: list[StartingCodes], n_atoms: int, dtype: np.dtype) -> scipy.sparse.csc_array:

@@ -6,20 +6,23 @@ dictionary, so codes are read from its evaluation. `lasso_problem.py` makes one 
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from manifold_dl.engines import BlockMap, Engine
+from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.units import multiply
+from manifold_dl.engines.weights import WeightedSignals, as_weighted_signals
 from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.problem.dictionary_problem import DictionaryProblem
 from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.objective import Objective
-from manifold_dl.problem.penalized import OtherAtoms, PenalizedCodes, joined
+from manifold_dl.problem.penalized import OtherAtoms, PenalizedCodes, joined, open_starts, open_weights
 from manifold_dl.problem.solvers import InnerSolver
+from manifold_dl.problem.support import Support
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,30 +31,32 @@ class WholeDictionary:
 
     Attributes
     ----------
-    m, n_atoms, n_signals : int
-        m, d and n.
-    dtype : dtype
-        That of the signals.
+    n_atoms : int
+        d.
     dictionary : m×d array or None
         None if all atoms move, in their order.
-    scale : float
-        ‖Y‖², in units of 4^exponent.
-    exponent : int
-        The signals were divided by 2^exponent.
+    signals : WeightedSignals
+        Y, in units of 2^exponent, with its energy and its weights.
     """
 
-    m: int
     n_atoms: int
-    n_signals: int
-    dtype: np.dtype
     dictionary: np.ndarray | None
-    scale: float
-    exponent: int
+    signals: WeightedSignals
+
+    @property
+    def scale(self) -> float:
+        """‖Y‖², with weights Σ w y², in units of 4^exponent."""
+        return self.signals.energy
+
+    @property
+    def exponent(self) -> int:
+        """The signals were divided by 2^exponent."""
+        return self.signals.exponent
 
     @property
     def mean_energy(self) -> float:
         """‖Y‖²/n, the mean energy of a signal."""
-        return self.scale / self.n_signals
+        return self.signals.energy / self.signals.total_weight
 
     def dictionary_with(self, atoms: np.ndarray, point: np.ndarray) -> np.ndarray:
         """The whole m×d dictionary with the atoms I taken from `point`."""
@@ -83,12 +88,15 @@ class PenalizedProblem(DictionaryProblem):
         Divide the cost by ‖Y‖²/n, the mean energy of a signal.
     """
 
+    whole: WholeDictionary
+
     def codes(self, point: np.ndarray) -> scipy.sparse.csc_array:
         """All codes (d×n) at `point`."""
         codes = joined(
             self.objective.code_blocks(np.asarray(point)), self.whole.n_atoms, self.objective.dtype
         )
-        codes.data = multiply(codes.data, self.whole.exponent)
+        values = self.whole.signals.unscaled(codes.data, codes.indptr)
+        codes.data = multiply(values, self.whole.exponent)
         return codes
 
     def piece(self, point: np.ndarray) -> bytes:
@@ -98,14 +106,33 @@ class PenalizedProblem(DictionaryProblem):
         return b"".join(part.tobytes() for part in parts)
 
 
-def row_blocks(rows: np.ndarray) -> list[np.ndarray]:
-    """The signals, block by block: views, without a copy."""
-    return [rows[part] for part in partition(len(rows))]
+class SignalBlocks(NamedTuple):
+    """All signals, block by block."""
+
+    signals: BlockMap  # a signal in every row
+    starts: BlockMap  # `WarmStart`: their last codes
+    weights: BlockMap  # `BlockWeights`
+
+
+def as_signals_in_memory(signals: Any, weights: Any, engine: Engine) -> WeightedSignals:
+    """Checked signals with their weights; those that an engine has are refused."""
+    if isinstance(signals, BlockedSignals):
+        raise ValueError(
+            "codes that follow by a penalty start from the last ones, and an engine may lose those: where it "
+            "has the signals, use codes='follow' with a coder, or signals in memory."
+        )
+    return as_weighted_signals(signals, weights, engine)
+
+
+def open_signals(engine: Engine, signals: WeightedSignals, codes: Support | None = None) -> SignalBlocks:
+    """The blocks of all signals, and of the codes that the first solution begins with."""
+    n = len(signals.rows)
+    rows = engine.open([signals.rows[part] for part in partition(n)])  # views, without a copy
+    return SignalBlocks(rows, open_starts(engine, n, codes), open_weights(engine, signals))
 
 
 def make_penalized_problem(
-    data: BlockMap,
-    starts: BlockMap,
+    data: SignalBlocks,
     solver: InnerSolver,
     whole: WholeDictionary,
     atoms: np.ndarray,
@@ -115,11 +142,12 @@ def make_penalized_problem(
     policy: EvaluationPolicy = EvaluationPolicy(),  # noqa: B008 - frozen
     **options: Any,
 ) -> PenalizedProblem:
-    """The problem of a set I of atoms; `data` has blocks of signals in rows, `starts` their last codes."""
+    """The problem of a set I of atoms."""
     others = None
     if whole.dictionary is not None:
         others = OtherAtoms(np.ascontiguousarray(whole.dictionary.T), atoms)
-    inner = PenalizedCodes(solver, starts, others)
-    shape = (whole.m, len(atoms))
-    objective = Objective(data, shape, whole.dtype, inner, engine=engine, policy=policy)
+    inner = PenalizedCodes(solver, data.starts, data.weights, others)
+    rows = whole.signals.rows
+    shape = (rows.shape[1], len(atoms))
+    objective = Objective(data.signals, shape, rows.dtype, inner, engine=engine, policy=policy)
     return PenalizedProblem(objective, atoms, whole, feasible, **options)

@@ -6,15 +6,16 @@ f_I needs Y_r = Y − D_{I^c} X_{I^c} over the signals that use I. `SupportedSig
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from manifold_dl.engines import BlockMap, Engine
+from manifold_dl.engines.blocked import CodesBlock
 from manifold_dl.engines.protocol import partition
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
-from manifold_dl.problem.support import SubsetSupport, Support, SupportIndex
+from manifold_dl.problem.support import SubsetSupport, Support, SupportIndex, SupportSize
 
 
 class SupportedSignals:
@@ -22,31 +23,54 @@ class SupportedSignals:
 
     Parameters
     ----------
-    rows : n×m array
-        A signal in every row.
-    support : Support
-        Which atoms each of them uses.
+    blocks : BlockMap
+        Its states are blocks of signals with their supports, not arranged yet.
+    shape : (m, d)
+        The shape of a dictionary.
+    dtype : dtype
+        That of the signals.
     engine : Engine
         Where the blocks are.
-    weights : n×m array, optional
-        Weights of the entries, in rows like the signals.
+    arranged : BlockMap, optional
+        The same blocks, arranged for the kernels.
+    weights : BlockMap, optional
+        Its states are the weights of the entries of a block, in rows like the signals.
     """
 
     def __init__(
-        self, rows: np.ndarray, support: Support, engine: Engine, weights: np.ndarray | None = None
+        self,
+        blocks: BlockMap,
+        shape: tuple[int, int],
+        dtype: Any,
+        engine: Engine,
+        arranged: BlockMap | None = None,
+        weights: BlockMap | None = None,
     ) -> None:
-        self.support, self.engine, self.dtype, self.m = support, engine, rows.dtype, rows.shape[1]
-        self._blocks = engine.open(blocks_of(rows, support))
-        self._all = BlockMap(arrange_block, (self._blocks,))
-        self._index = BlockMap(index_block, (self._blocks,), (support.n_atoms,))
-        parts = partition(len(rows))
-        self._weights = None if weights is None else engine.open([weights[part] for part in parts])
+        self.engine, self.dtype = engine, np.dtype(dtype)
+        self.m, self.n_atoms = shape
+        self.blocks, self._weights = blocks, weights
+        self._all = BlockMap(arrange_block, (blocks,)) if arranged is None else arranged
+        self._index = BlockMap(index_block, (blocks,), (self.n_atoms,))
+
+    @classmethod
+    def of(
+        cls, rows: np.ndarray, support: Support, engine: Engine, weights: np.ndarray | None = None
+    ) -> "SupportedSignals":
+        """Arrays in memory: signals in rows, which atoms each of them uses, and weights of their entries."""
+        blocks, shape = engine.open(blocks_of(rows, support)), (rows.shape[1], support.n_atoms)
+        own = None if weights is None else engine.open([weights[part] for part in partition(len(rows))])
+        return cls(blocks, shape, rows.dtype, engine, weights=own)
+
+    def largest_support(self) -> int:
+        """The number of atoms of the signal that uses most."""
+        (largest,) = self.engine.total(BlockMap(largest_support_block, (self.blocks,)))
+        return 0 if largest is None else largest.size
 
     def subset(
         self,
         atoms: np.ndarray,
         dictionary: np.ndarray | None,
-        values: np.ndarray | None,
+        codes: BlockMap | None,
         with_rest: bool = False,
     ) -> "AtomSubset":
         """The part that the atoms I touch, without what the others contribute.
@@ -57,23 +81,20 @@ class SupportedSignals:
             The set I. All atoms in their order are taken as they stand, without a copy.
         dictionary : m×d array, optional
             Needed where I leaves atoms out.
-        values : array, optional
+        codes : BlockMap, optional
             The codes of all atoms, in the order of the support; those of the others are needed.
         with_rest : bool
             Whether to compute ‖Y_r‖² of the signals that do not use I, a constant of the objective.
         """
-        d = self.support.n_atoms
-        codes = None if values is None else self.engine.open(values_of(values, self.support))
+        d = self.n_atoms
         if len(atoms) == d and np.array_equal(atoms, np.arange(d)):
-            n_entries = len(self.support.indices)
-            return AtomSubset(atoms, self, self._all, None, codes, n_entries, weights=self._weights)
+            return AtomSubset(atoms, self, self._all, None, codes, None, weights=self._weights)
         if len(atoms) == d:  # in another order: no other atom contributes
             dictionary = np.zeros((self.m, d), self.dtype)
-            values = np.zeros(len(self.support.indices), self.dtype) if values is None else values
-            codes = self.engine.open(values_of(values, self.support))
+            codes = BlockMap(no_codes_block, (self.blocks,)) if codes is None else codes
         assert dictionary is not None and codes is not None  # the callers see to it
         rows = np.ascontiguousarray(dictionary.T)
-        parents, common = (self._blocks, self._index, codes), (atoms, rows, with_rest)
+        parents, common = (self.blocks, self._index, codes), (atoms, rows, with_rest)
         part, own_weights = BlockMap(subset_block, parents, common), None
         if self._weights is not None:
             part = BlockMap(weighted_subset_block, (self._weights, *parents), common)
@@ -92,7 +113,7 @@ class AtomSubset:
     data: BlockMap  # its states are blocks of the signals that use I, with positions within I as support
     part: BlockMap | None  # its states are `SubsetBlock`s; None for all atoms
     codes: BlockMap | None  # the codes of I, block by block, where codes were given
-    n_entries: int  # how many codes there are on I
+    n_entries: int | None  # how many codes there are on I; not counted for all atoms
     rest: float = 0.0
     weights: BlockMap | None = None  # weights of the entries of the same signals
 
@@ -104,25 +125,25 @@ class AtomSubset:
     @cached_property
     def entries(self) -> np.ndarray | slice:
         """Where the codes of I stand among all codes."""
-        starts = [self.whole.support.indptr[one.start] for one in self._partition()]
-        return self._gathered([one.support.entries for one in self._states()], starts)
+        if self.part is None:
+            return slice(None)
+        states = self.whole.engine.states(self.part)
+        starts = np.cumsum([0, *(one.n_codes for one in states)])[:-1]
+        return _gathered([one.support.entries for one in states], starts)
 
     @cached_property
     def active(self) -> np.ndarray | slice:
         """The signals that use an atom of I; all signals if I has all atoms."""
-        starts = [one.start for one in self._partition()]
-        return self._gathered([one.support.active for one in self._states()], starts)
-
-    def _states(self) -> list["SubsetBlock"]:
-        return [] if self.part is None else self.whole.engine.states(self.part)
-
-    def _partition(self) -> list[slice]:
-        return partition(self.whole.support.n_signals)
-
-    def _gathered(self, parts: list[np.ndarray], starts: list[int]) -> np.ndarray | slice:
         if self.part is None:
             return slice(None)
-        return np.concatenate([part + start for part, start in zip(parts, starts, strict=True)])
+        states = self.whole.engine.states(self.part)
+        starts = np.cumsum([0, *(one.n_signals for one in states)])[:-1]
+        return _gathered([one.support.active for one in states], starts)
+
+
+def _gathered(parts: list[np.ndarray], starts: np.ndarray) -> np.ndarray:
+    """Positions within blocks as positions within all."""
+    return np.concatenate([part + start for part, start in zip(parts, starts, strict=True)])
 
 
 def blocks_of(rows: np.ndarray, support: Support) -> list[Block]:
@@ -130,7 +151,7 @@ def blocks_of(rows: np.ndarray, support: Support) -> list[Block]:
 
     Examples
     --------
-    >>> from manifold_dl.problem.support import as_support
+    >>> from manifold_dl.problem.support import SupportSize, as_support
     >>> blocks = blocks_of(np.ones((5000, 2)), as_support(np.zeros((5000, 1), int), n_signals=5000))
     >>> [len(block.signals) for block in blocks]
     [2048, 2048, 904]
@@ -149,9 +170,29 @@ def values_of(values: np.ndarray, support: Support) -> list[np.ndarray]:
     return [values[support.indptr[part.start] : support.indptr[part.stop]] for part in parts]
 
 
+def codes_of(support: Support, values: np.ndarray) -> list[CodesBlock]:
+    """Codes on a support, block by block: views, without a copy."""
+    blocks = []
+    for part in partition(support.n_signals):
+        indptr = support.indptr[part.start : part.stop + 1]
+        entries = slice(int(indptr[0]), int(indptr[-1]))
+        blocks.append(CodesBlock(indptr - indptr[0], support.indices[entries], values[entries]))
+    return blocks
+
+
 def arrange_block(block: Block) -> tuple[None, Block]:
     """A block with its support arranged for the kernels (`kernels.reduced.make_batches`)."""
     return None, block._replace(batches=reduced.make_batches(block.indptr, block.indices))
+
+
+def largest_support_block(block: Block) -> tuple[SupportSize, None]:
+    """The largest support of one block."""
+    return SupportSize(int(np.diff(block.indptr).max(initial=0))), None
+
+
+def no_codes_block(block: Block) -> tuple[None, np.ndarray]:
+    """Codes of zero on the support of one block."""
+    return None, np.zeros(len(block.indices), block.signals.dtype)
 
 
 def index_block(block: Block, n_atoms: int) -> tuple[None, SupportIndex]:
@@ -164,6 +205,8 @@ class SubsetBlock(NamedTuple):
 
     support: SubsetSupport
     signals: np.ndarray  # Y_r = Y − D_{I^c} X_{I^c}, in rows
+    n_codes: int  # of all atoms in this block
+    n_signals: int  # in this block, whatever they use
 
 
 class SubsetSums(NamedTuple):
@@ -207,7 +250,8 @@ def weighted_subset_block(
         others = _without_others(block, idle, codes, moves, dictionary)
         weighted = others if weights is None else weights[idle] * others
         rest = float(np.einsum("nm,nm->", weighted, others, dtype=float))
-    return SubsetSums(len(support.entries), rest), SubsetBlock(support, rows)
+    part = SubsetBlock(support, rows, len(block.indices), len(block.signals))
+    return SubsetSums(len(support.entries), rest), part
 
 
 def _without_others(
@@ -228,6 +272,16 @@ def signals_block(subset: SubsetBlock) -> tuple[None, Block]:
         support.indices,
         reduced.make_batches(support.indptr, support.indices),
     )
+
+
+def arranged_codes_block(rows: np.ndarray, codes: CodesBlock) -> tuple[None, Block]:
+    """The signals of one block with the supports of their codes, arranged for the kernels."""
+    return arrange_block(Block(rows, codes.indptr, codes.indices, None))
+
+
+def coded_block(rows: np.ndarray, codes: CodesBlock) -> tuple[None, Block]:
+    """The signals of one block with the supports of their codes."""
+    return None, Block(rows, codes.indptr, codes.indices, None)
 
 
 def subset_codes_block(subset: SubsetBlock, codes: np.ndarray) -> tuple[None, np.ndarray]:

@@ -13,10 +13,21 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse
 
+from manifold_dl.components.calling import require_weights
+from manifold_dl.engines.weights import WeightedSignals
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.coding import PreparedDictionary, StartingCodes
-from manifold_dl.kernels.reduced import InnerFit
-from manifold_dl.kernels.status import OK
+from manifold_dl.kernels.reduced import Block, InnerFit
+
+
+class BlockWeights(NamedTuple):
+    """The weights of some signals: of their entries, or one per signal, or none."""
+
+    entries: np.ndarray | None = None  # n×m: Σ ½w(y − Dx)² + p(x) in place of ½‖y − Dx‖² + p(x)
+    roots: np.ndarray | None = None  # n: √w of weights of whole terms; the signals are multiplied by it
+
+
+NO_WEIGHTS = BlockWeights()
 
 
 class InnerSolver(Protocol):
@@ -36,8 +47,17 @@ class InnerSolver(Protocol):
     def prepare(self, atoms: np.ndarray) -> Any:
         """What `fit` needs of the atoms (k×m, an atom in every row), computed once for all blocks."""
 
-    def fit(self, signals: np.ndarray, prepared: Any, start: StartingCodes | None) -> InnerFit:
-        """Codes, value and gradient for signals in rows; `start` holds codes of another dictionary."""
+    def fit(
+        self,
+        signals: np.ndarray,
+        prepared: Any,
+        start: StartingCodes | None,
+        weights: BlockWeights = NO_WEIGHTS,
+    ) -> InnerFit:
+        """Codes, value and gradient for signals in rows; `start` holds codes of another dictionary.
+
+        With a weight w per signal the signals are √w y, and the codes √w x: w(½‖y − Dx‖² + p(x)) is the term.
+        """
 
 
 class PenalizedCoder(Protocol):
@@ -94,9 +114,17 @@ class LassoSolver:
         """The dictionary as the kernel reads it."""
         return reduced.prepare_lasso(atoms, self.mu)
 
-    def fit(self, signals: np.ndarray, prepared: PreparedDictionary, start: StartingCodes | None) -> InnerFit:
+    def fit(
+        self,
+        signals: np.ndarray,
+        prepared: PreparedDictionary,
+        start: StartingCodes | None,
+        weights: BlockWeights = NO_WEIGHTS,
+    ) -> InnerFit:
         """Codes, value and gradient of one block."""
-        return reduced.fit_lasso(signals, prepared, self.alpha, self.mu, start)
+        if weights.entries is not None:
+            return reduced.fit_weighted_lasso(signals, weights.entries, prepared, self.alpha, self.mu, start)
+        return reduced.fit_lasso(signals, prepared, self.alpha, self.mu, start, weights.roots)
 
 
 @dataclass(frozen=True)
@@ -114,16 +142,44 @@ class CoderSolver:
         """The atoms as they are."""
         return atoms
 
-    def fit(self, signals: np.ndarray, prepared: np.ndarray, start: StartingCodes | None) -> InnerFit:
+    def fit(
+        self,
+        signals: np.ndarray,
+        prepared: np.ndarray,
+        start: StartingCodes | None,
+        weights: BlockWeights = NO_WEIGHTS,
+    ) -> InnerFit:
         """Codes, value and gradient of one block."""
-        X = scipy.sparse.csc_array(self.coder.encode(signals.T, prepared.T))
+        W, roots = weights
+        given = signals if roots is None else _divided(signals, roots)
+        options = {} if W is None else {"weights": W.T}
+        X = scipy.sparse.csc_array(self.coder.encode(given.T, prepared.T, **options))
         X.sort_indices()
-        R = signals - X.T @ prepared
-        value = 0.5 * float(np.vdot(R, R)) + float(self.coder.penalty(X))
-        energies = reduced.code_energies(X.indices, X.data, len(prepared))
+        penalty = self._penalty(X, roots)
+        if roots is not None:
+            X.data = X.data * np.repeat(roots, np.diff(X.indptr))
         indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
         codes = StartingCodes(indptr, indices, X.data.astype(signals.dtype, copy=False))
-        return InnerFit(value, np.asarray(-(X @ R), order="C"), energies, codes, OK)
+        R = signals - X.T @ prepared
+        if W is None:
+            weighted, energies = R, reduced.code_energies(X.indices, X.data, len(prepared))
+        else:
+            block = Block(signals, indptr, indices, None)
+            weighted, energies = W * R, reduced.weighted_energies(block, W, X.data, len(prepared))
+        value = 0.5 * float(np.vdot(R, weighted)) + penalty
+        return InnerFit(value, np.asarray(-(X @ weighted), order="C"), energies, codes)
+
+    def _penalty(self, X: scipy.sparse.csc_array, roots: np.ndarray | None) -> float:
+        """Σ w p(x), with one call for all signals of one weight."""
+        if roots is None or (roots == 1).all():
+            return float(self.coder.penalty(X))
+        different = np.unique(roots)
+        return sum(float(root) ** 2 * float(self.coder.penalty(X[:, roots == root])) for root in different)
+
+
+def _divided(rows: np.ndarray, roots: np.ndarray) -> np.ndarray:
+    """Rows divided by their roots, zero where those are."""
+    return np.divide(rows, roots[:, None], out=np.zeros_like(rows), where=roots[:, None] > 0)
 
 
 def can_follow(coder: Any) -> bool:
@@ -133,10 +189,20 @@ def can_follow(coder: Any) -> bool:
     return hasattr(coder, "inner_solver") or (hasattr(coder, "encode") and hasattr(coder, "penalty"))
 
 
-def solver_of(coder: FollowingCoder | PenalizedCoder, mu: float, unit: SignalUnit) -> InnerSolver:
+def unit_of(signals: WeightedSignals) -> SignalUnit:
+    """The units of some signals; of their weights the mean counts."""
+    mean = signals.energy / signals.total_weight if signals.total_weight > 0 else 0.0
+    return SignalUnit(float(np.sqrt(mean)), signals.exponent)
+
+
+def solver_of(coder: FollowingCoder | PenalizedCoder, mu: float, signals: WeightedSignals) -> InnerSolver:
     """The solver of a coder: its own, or one that calls `encode` and `penalty`."""
+    unit = unit_of(signals)
     if hasattr(coder, "inner_solver"):
-        return coder.inner_solver(mu, unit)
+        solver = coder.inner_solver(mu, unit)
+        if not (signals.weights is None and signals.roots is None):
+            require_weights(solver, "codes", solver.fit)
+        return solver
     if mu > 0:
         raise ValueError(
             f"mu={mu}: {coder!r} solves for its own penalty; put the ridge into that, or use mu=0."
@@ -146,4 +212,6 @@ def solver_of(coder: FollowingCoder | PenalizedCoder, mu: float, unit: SignalUni
             f"the signals are of about 2^{unit.exponent}, where squares are no ordinary numbers: divide them "
             f"by 2.0**{unit.exponent}, and choose the penalty for the result."
         )
+    if signals.weights is not None:
+        require_weights(coder, "codes", coder.encode)
     return CoderSolver(coder)

@@ -30,8 +30,15 @@ class Support(NamedTuple):
 
     def codes(self, values: np.ndarray) -> scipy.sparse.csc_array:
         """A sparse d×n array of codes on this support, which owns its memory."""
-        structure = (values, self.indices.copy(), self.indptr.copy())
+        indptr = narrow(self.indptr)
+        indptr = indptr.copy() if indptr is self.indptr else indptr
+        structure = (values, self.indices.copy(), indptr)
         return scipy.sparse.csc_array(structure, shape=(self.n_atoms, self.n_signals))
+
+
+def narrow(indptr: np.ndarray) -> np.ndarray:
+    """The same numbers in 32 bits, where they fit: SciPy would widen the indices of all codes otherwise."""
+    return indptr.astype(np.int32) if indptr[-1] <= np.iinfo(np.int32).max else indptr
 
 
 def as_support(support: Any, n_signals: int, n_atoms: int | None = None) -> Support:
@@ -78,7 +85,8 @@ def _from_sparse(matrix: Any) -> Support:
     if matrix.dtype.kind not in "fiub":
         raise TypeError(f"the support has dtype {matrix.dtype}; only real numbers are accepted.")
     require_sound_indices(matrix, "the support")
-    matrix = scipy.sparse.csc_array(matrix)
+    if not isinstance(matrix, scipy.sparse.csc_array):
+        matrix = scipy.sparse.csc_array(matrix)
     if len(matrix.indices) > matrix.nnz:  # room that is not used
         matrix = scipy.sparse.csc_array(
             (matrix.data[: matrix.nnz], matrix.indices[: matrix.nnz], matrix.indptr), shape=matrix.shape
@@ -122,34 +130,54 @@ def require_determined(support: Support, m: int, mu: float, weights: np.ndarray 
     D, and there is nothing to learn from it. Exactly m atoms are warned about, and so are supports that are
     larger than the number of observed entries, where there are weights (n×m).
     """
-    sizes = np.diff(support.indptr)
-    largest = int(sizes.max(initial=0))
     if mu > 0:
         return
+    sizes = np.diff(support.indptr)
+    largest = int(sizes.max(initial=0))
     if weights is not None:
-        _warn_of_few_entries(sizes, weights)
+        warn_of_few_entries(few_entries(sizes, weights), len(sizes))
+    if largest >= m:
+        require_size_below(m, largest, f"signal {int(sizes.argmax())}")
+
+
+def require_size_below(m: int, largest: int, signal: str) -> None:
+    """Refuse a largest support of more than m atoms, warn of m, where there is no ridge."""
     if largest < m:
         return
-    j = int(sizes.argmax())
     consequence = (
         "with mu=0 every dictionary fits it exactly, and nothing is learned from it. Use smaller supports "
         "(a coder with a sparsity below m) or a ridge mu > 0."
     )
     if largest > m:
-        raise ValueError(f"signal {j} uses {largest} atoms, more than its m={m} entries: {consequence}")
-    warn_once(f"signal {j} uses {m} atoms, as many as its m={m} entries: {consequence}", "support of m atoms")
+        raise ValueError(f"{signal} uses {largest} atoms, more than its m={m} entries: {consequence}")
+    warn_once(f"{signal} uses {m} atoms, as many as its m={m} entries: {consequence}", "support of m atoms")
 
 
-def _warn_of_few_entries(sizes: np.ndarray, weights: np.ndarray) -> None:
+def few_entries(sizes: np.ndarray, weights: np.ndarray) -> int:
+    """How many signals have a support that is larger than the number of their observed entries."""
     observed = np.count_nonzero(weights, axis=1)
-    few = int(np.count_nonzero((observed > 0) & (observed < sizes)))
+    return int(np.count_nonzero((observed > 0) & (observed < sizes)))
+
+
+def warn_of_few_entries(few: int, n_signals: int) -> None:
+    """Warn of signals with fewer observed entries than atoms, where there is no ridge."""
     if few:
         warn_once(
-            f"{few} of {len(sizes)} signals have fewer observed entries than atoms in their support: with "
+            f"{few} of {n_signals} signals have fewer observed entries than atoms in their support: with "
             "mu=0 they get minimum-norm codes, and nothing is learned from them. Use smaller supports or a "
             "ridge mu > 0.",
             "fewer observed entries than atoms",
         )
+
+
+@dataclass(frozen=True)
+class SupportSize:
+    """The size of a largest support; the larger one is the sum of two."""
+
+    size: int
+
+    def __add__(self, other: "SupportSize") -> "SupportSize":
+        return SupportSize(max(self.size, other.size))
 
 
 @dataclass(frozen=True, eq=False)

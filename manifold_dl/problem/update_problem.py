@@ -19,10 +19,16 @@ from manifold_dl.manifolds import Spheres, feasible_set
 from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.inner import FixedCodes, InnerProblem, RidgeCodes
 from manifold_dl.problem.objective import Objective
-from manifold_dl.problem.signals import AtomSubset, SupportedSignals
+from manifold_dl.problem.pairs import share_products
+from manifold_dl.problem.separate import (
+    SeparateFixedCodes,
+    SeparateRidgeCodes,
+    no_weights,
+    products_are_small,
+)
+from manifold_dl.problem.signals import AtomSubset, SupportedSignals, values_of
 from manifold_dl.problem.support import Support, as_support, require_determined
 from manifold_dl.problem.support_problem import SupportProblem, WholeUpdate
-from manifold_dl.problem.weighted import WeightedFixedCodes, WeightedRidgeCodes, products_are_small
 
 
 def update_problem(
@@ -108,7 +114,7 @@ def update_problem(
     if codes == "follow":
         require_determined(omega, m, mu, known.weights)
     feasible = feasible_set(manifold, m, len(I))
-    supported = SupportedSignals(known.rows, omega, engine, known.weights)
+    supported = SupportedSignals.of(known.rows, omega, engine, known.weights)
     if omega.values is not None:
         values = as_units(omega.values.astype(known.rows.dtype, copy=False), known.exponent)
         omega = omega._replace(values=known.scaled(values, omega.indptr))
@@ -116,7 +122,8 @@ def update_problem(
         everything = supported.subset(np.arange(omega.n_atoms), None, None)
         inner = inner_problem(everything, "follow", mu)
         omega = omega._replace(values=make_objective(everything, inner).codes(dictionary))
-    subset = supported.subset(I, dictionary, omega.values, with_rest=True)
+    given = None if omega.values is None else engine.open(values_of(omega.values, omega))
+    subset = supported.subset(I, dictionary, given, with_rest=True)
     return SupportProblem(
         make_objective(subset, inner_problem(subset, codes, mu)),
         subset,
@@ -144,15 +151,21 @@ def _require_complete(omega: Support, atoms: np.ndarray, codes: str, dictionary:
 
 def inner_problem(subset: AtomSubset, codes: str, mu: float) -> InnerProblem:
     """How the codes of a set I of atoms follow: with the ridge μ, or not at all."""
-    if codes == "follow":
-        if subset.weights is None:
+    engine, weights = subset.whole.engine, subset.weights
+    if weights is None:
+        shared = share_products(len(subset.atoms), subset.data, engine)
+        if shared and codes == "follow":
             return RidgeCodes(mu)
-        is_small = products_are_small(subset.whole.support, subset.whole.m)
-        return WeightedRidgeCodes(subset.weights, mu, has_closed_form=is_small)
-    assert subset.codes is not None  # they were given
-    if subset.weights is not None:
-        return WeightedFixedCodes(subset.weights, subset.codes)
-    return FixedCodes(subset.codes, subset.data, len(subset.atoms), subset.whole.engine)
+        if shared:
+            assert subset.codes is not None  # they were given
+            return FixedCodes(subset.codes, subset.data, len(subset.atoms), engine)
+        weights = no_weights(subset.data)
+    if codes == "follow":
+        has_weights = subset.weights is not None
+        is_small = products_are_small(subset.whole.largest_support(), subset.whole.m, has_weights)
+        return SeparateRidgeCodes(weights, mu, has_closed_form=is_small)
+    assert subset.codes is not None
+    return SeparateFixedCodes(weights, subset.codes)
 
 
 def make_objective(

@@ -351,7 +351,7 @@ def objective_of(rows, **options):
     """f of signals (rows) whose supports are empty, for dictionaries of two atoms."""
     support = as_support(np.zeros((2, len(rows)), bool), len(rows)) if len(rows) else None
     engine = Threads(1)
-    data = engine.open([]) if support is None else SupportedSignals(rows, support, engine)._all
+    data = engine.open([]) if support is None else SupportedSignals.of(rows, support, engine)._all
     return Objective(data, (rows.shape[1], 2), rows.dtype, RidgeCodes(0.0), engine=engine, **options)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from manifold_dl.engines import Threads
-from manifold_dl.problem.signals import SupportedSignals
+from manifold_dl.problem.signals import SupportedSignals, values_of
 from manifold_dl.problem.support import SupportIndex, as_support
 
 D_, N = 12, 60
@@ -55,14 +55,15 @@ def test_the_support_of_a_set_is_gathered_from_all_blocks(atoms):
     mask, rows, values = rng.random((D_, n)) < 0.2, rng.standard_normal((n, 4)), rng.standard_normal
     support = as_support(mask, n)
     codes, dictionary = values(len(support.indices)), values((4, D_))
-    subset = SupportedSignals(rows, support, Threads(2)).subset(atoms, dictionary, codes)
+    opened = Threads(2).open(values_of(codes, support))
+    subset = SupportedSignals.of(rows, support, Threads(2)).subset(atoms, dictionary, opened)
     is_whole = atoms.tolist() == list(range(D_))
     used = mask[atoms].any(axis=0) | is_whole
     np.testing.assert_array_equal(np.arange(n)[subset.active], np.flatnonzero(used))
     np.testing.assert_array_equal(
         np.arange(len(codes))[subset.entries], np.sort(entries_of(mask)[atoms][mask[atoms]])
     )
-    assert subset.n_entries == mask[atoms].sum()
+    assert subset.n_entries == (None if is_whole else mask[atoms].sum())  # all atoms are not counted
     # The blocks hold Y_r = Y − D_{I^c} X_{I^c} over the signals that use I, and the codes of I.
     X = np.zeros((D_, n))
     X.T[mask.T] = codes
@@ -80,7 +81,7 @@ def test_the_support_of_a_set_is_gathered_from_all_blocks(atoms):
 def test_all_atoms_are_taken_without_a_copy(mask):
     support = as_support(mask, N)  # empty supports included
     rows = np.zeros((N, 4))
-    subset = SupportedSignals(rows, support, Threads(1)).subset(np.arange(D_), None, None)
+    subset = SupportedSignals.of(rows, support, Threads(1)).subset(np.arange(D_), None, None)
     assert subset.entries == subset.active == slice(None)
     (block,) = subset.whole.engine.states(subset.data)
     assert np.shares_memory(block.signals, rows) and len(block.signals) == N

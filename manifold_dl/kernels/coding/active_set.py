@@ -11,8 +11,8 @@ negative sign.
 Stopping at |⟨d, r⟩| ≤ λ(1 + tol) for all atoms leaves a duality gap of at most tol times the objective: with
 c = 1/(1 + tol) the point c·r is feasible for the dual, and the gap is (1 − c)²‖r‖²/2 + (1 − c)λ‖x‖₁.
 
-`lasso.py` and `nonnegative.py` call it, for signals with weights too: `observed.OwnDictionary` then computes
-the rows of G when an atom enters.
+`checked_lasso.py` and `nonnegative.py` call it, for signals with weights too: `observed.OwnDictionary` then
+computes the rows of G when an atom enters.
 """
 
 from typing import NamedTuple
@@ -54,8 +54,7 @@ class Workspace(NamedTuple):
     """Memory of one thread, used for one signal after the other."""
 
     factor: Factor
-    quarter: np.ndarray  # for `argmax_abs`
-    sixteenth: np.ndarray
+    folded: np.ndarray  # for `argmax_abs`
     h: np.ndarray  # padded: the products of all atoms with the residual
     goal: np.ndarray  # the solution for the current signs
 
@@ -64,7 +63,7 @@ class Workspace(NamedTuple):
 def empty_workspace(size: int, gram: np.ndarray, products: Products) -> Workspace:
     """Memory for at most `size` active atoms."""
     factor, h, goal = empty_factor(size, gram), np.empty(len(gram), gram.dtype), np.empty(size, gram.dtype)
-    return Workspace(factor, products.quarter, products.sixteenth, h, goal)
+    return Workspace(factor, products.folded, h, goal)
 
 
 @compiled_reordering
@@ -96,7 +95,7 @@ def descend(
         residual_correlations(gram, a, support, x, k, h)
         if limits.nonnegative:
             clip(h)
-        entered = argmax_abs(h, work.quarter, work.sixteenth)
+        entered = argmax_abs(h, work.folded)
         if is_last or abs(h[entered]) <= limits.allowed or contains(support, k, entered):
             return k, _status(h, abs(h[entered]), active, k, limits)
         sign = np.sign(h[entered])
@@ -155,7 +154,7 @@ def _largest(
     residual_correlations(gram, a, active.support, active.x, k, work.h)
     if limits.nonnegative:
         clip(work.h)
-    return abs(work.h[argmax_abs(work.h, work.quarter, work.sixteenth)])
+    return abs(work.h[argmax_abs(work.h, work.folded)])
 
 
 @internal_reordering

@@ -26,44 +26,47 @@ def extend_factor(L: np.ndarray, Q: np.ndarray, gram: np.ndarray, k: int, p: int
 
 
 @internal_in_order
-def update(
-    a: np.ndarray, gram_row: np.ndarray, Q: np.ndarray, k: int, p: int, inverse: float, z: float
-) -> None:
-    """Row k of Q, and the correlations with the new residual, in as few passes over memory as can be."""
-    q, source, l = Q[k], gram_row, np.int64(0)
-    while k - l > 3:
-        q0, q1, q2, q3 = Q[l], Q[l + 1], Q[l + 2], Q[l + 3]
-        c0, c1, c2, c3 = q0[p], q1[p], q2[p], q3[p]
+def update(a: np.ndarray, gram: np.ndarray, Q: np.ndarray, k: int, p: int, inverse: float, z: float) -> None:
+    """Row k of Q, and the correlations with the new residual, in as few passes over memory as can be.
+
+    Every loop names its rows by two indices: a view of a row is counted as a reference, which takes as long
+    as a hundred entries. None writes a and reads three rows of Q, which LLVM would not vectorise.
+    """
+    if k == 0:
         for i in range(len(a)):
-            q[i] = source[i] - c0 * q0[i] - c1 * q1[i] - c2 * q2[i] - c3 * q3[i]
-        source = q
-        l += 4
-    if k - l == 3:
-        q0, q1, q2 = Q[l], Q[l + 1], Q[l + 2]
-        c0, c1, c2 = q0[p], q1[p], q2[p]
-        for i in range(len(a)):
-            t = (source[i] - c0 * q0[i] - c1 * q1[i] - c2 * q2[i]) * inverse
-            q[i] = t
+            t = gram[p, i] * inverse
+            Q[0, i] = t
             a[i] -= z * t
-    elif k - l == 2:
-        q0, q1 = Q[l], Q[l + 1]
-        c0, c1 = q0[p], q1[p]
+    elif k == 1:
+        c0 = Q[0, p]
         for i in range(len(a)):
-            t = (source[i] - c0 * q0[i] - c1 * q1[i]) * inverse
-            q[i] = t
+            t = (gram[p, i] - c0 * Q[0, i]) * inverse
+            Q[1, i] = t
             a[i] -= z * t
-    elif k - l == 1:
-        q0 = Q[l]
-        c0 = q0[p]
+    elif k == 2:
+        c0, c1 = Q[0, p], Q[1, p]
         for i in range(len(a)):
-            t = (source[i] - c0 * q0[i]) * inverse
-            q[i] = t
+            t = (gram[p, i] - c0 * Q[0, i] - c1 * Q[1, i]) * inverse
+            Q[2, i] = t
             a[i] -= z * t
     else:
+        _orthogonalize(gram, Q, k, p)
         for i in range(len(a)):
-            t = source[i] * inverse
-            q[i] = t
+            t = Q[k, i] * inverse
+            Q[k, i] = t
             a[i] -= z * t
+
+
+@internal_in_order
+def _orthogonalize(gram: np.ndarray, Q: np.ndarray, k: int, p: int) -> None:
+    """Row k of Q before it is divided by its norm, from three or more rows."""
+    c0, c1, c2 = Q[0, p], Q[1, p], Q[2, p]
+    for i in range(len(gram)):
+        Q[k, i] = gram[p, i] - c0 * Q[0, i] - c1 * Q[1, i] - c2 * Q[2, i]
+    for l in range(3, k):
+        c0 = Q[l, p]
+        for i in range(len(gram)):
+            Q[k, i] -= c0 * Q[l, i]
 
 
 @internal_in_order

@@ -22,34 +22,30 @@ class Code(NamedTuple):
 
 
 @internal_in_order
-def argmax_abs(a: np.ndarray, quarter: np.ndarray, sixteenth: np.ndarray) -> int:
-    """Index of the entry largest in magnitude, by two foldings that compile to vector instructions."""
-    _fold(a, quarter)
-    _fold(quarter, sixteenth)
-    p, largest = np.int64(0), sixteenth[0]
-    for i in range(1, len(sixteenth)):
-        p = i if sixteenth[i] > largest else p
-        largest = sixteenth[i] if sixteenth[i] > largest else largest
-    return _unfold(a, _unfold(quarter, p, len(sixteenth), largest), len(quarter), largest)
+def argmax_abs(a: np.ndarray, folded: np.ndarray) -> int:
+    """Index of the entry largest in magnitude, among a multiple of 32; `folded` has a sixteenth as many.
 
-
-@internal_in_order
-def _fold(a: np.ndarray, quarter: np.ndarray) -> None:
-    """The largest magnitude of entries i, i + q, i + 2q and i + 3q, for every i < q."""
-    q = len(quarter)
-    first, second, third, fourth = a[:q], a[q : 2 * q], a[2 * q : 3 * q], a[3 * q : 4 * q]
+    Entries i, i + q, i + 2q, ..., q = len(folded), are folded onto entry i, which compiles to vector
+    instructions; then both halves of `folded` are searched together, as each comparison waits for the last.
+    """
+    q = len(folded)
     for i in range(q):
-        left = abs(first[i]) if abs(first[i]) > abs(second[i]) else abs(second[i])
-        right = abs(third[i]) if abs(third[i]) > abs(fourth[i]) else abs(fourth[i])
-        quarter[i] = left if left > right else right
-
-
-@internal_in_order
-def _unfold(a: np.ndarray, p: int, q: int, largest: float) -> int:
-    """Which of the four entries folded onto p was the largest. No branch: it could not be predicted."""
+        largest = abs(a[i])
+        for l in range(1, 16):
+            largest = abs(a[l * q + i]) if abs(a[l * q + i]) > largest else largest
+        folded[i] = largest
+    half = q // 2
+    p, largest, r, other = np.int64(0), folded[0], half, folded[half]
+    for i in range(1, half):
+        p = i if folded[i] > largest else p
+        largest = folded[i] if folded[i] > largest else largest
+        r = half + i if folded[half + i] > other else r
+        other = folded[half + i] if folded[half + i] > other else other
+    p = r if other > largest else p
+    largest = other if other > largest else largest
     found = p
-    for i in range(1, 4):
-        found = p + i * q if abs(a[p + i * q]) == largest else found
+    for l in range(1, 16):  # no branch: it could not be predicted
+        found = l * q + p if abs(a[l * q + p]) == largest else found
     return found
 
 
@@ -69,12 +65,10 @@ def position(support: np.ndarray, k: int, p: int) -> int:
 
 
 @internal_in_order
-def take_largest(
-    h: np.ndarray, support: np.ndarray, k: int, end: int, quarter: np.ndarray, sixteenth: np.ndarray
-) -> int:
+def take_largest(h: np.ndarray, support: np.ndarray, k: int, end: int, folded: np.ndarray) -> int:
     """Append the atoms of the largest entries of h, up to `end`, setting those entries to zero."""
     while k < min(end, len(support)):
-        p = argmax_abs(h, quarter, sixteenth)
+        p = argmax_abs(h, folded)
         if h[p] == 0:
             break
         support[k] = p
@@ -118,18 +112,13 @@ def residual_budget(y: np.ndarray, tol: float) -> tuple[float, float, float]:
     return norm, (np.sqrt(tol) / norm) ** 2, 1.0
 
 
-@internal_in_order
+@internal_reordering
 def euclidean_norm(y: np.ndarray) -> float:
-    """The norm, with the largest entry brought to 1 so that no square under- or overflows."""
-    largest = 0.0
+    """The norm of a signal or residual in the units of the kernels, whose squares are safe."""
+    total = 0.0  # in double precision: it is compared with a tolerance
     for i in range(len(y)):
-        largest = max(largest, abs(y[i]))
-    if largest == 0:
-        return 0.0
-    total = 0.0
-    for i in range(len(y)):
-        total += (y[i] / largest) ** 2
-    return largest * np.sqrt(total)
+        total += np.float64(y[i]) * np.float64(y[i])
+    return np.sqrt(total)
 
 
 @internal_in_order

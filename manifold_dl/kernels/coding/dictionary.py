@@ -18,9 +18,9 @@ from manifold_dl.kernels.memory import aligned
 ROWS = 16
 MULTIPLICATIONS = 2**18
 
-# The search for the largest entry folds an array in four, twice, so the number of atoms is padded to a
+# The search for the largest entry folds an array in sixteen, then in two: the number of atoms is padded to a
 # multiple.
-PAD = 16
+PAD = 32
 
 
 class Products(NamedTuple):
@@ -28,8 +28,7 @@ class Products(NamedTuple):
 
     correlations: np.ndarray  # ROWS×padded: DᵀY
     tile: np.ndarray  # ROWS×width: the products with one tile
-    quarter: np.ndarray  # padded/4: the foldings of `argmax_abs`
-    sixteenth: np.ndarray  # padded/16
+    folded: np.ndarray  # padded/16: for `argmax_abs`
 
 
 def prepare(atoms: np.ndarray) -> PreparedDictionary:
@@ -56,7 +55,6 @@ def empty_products(dictionary: PreparedDictionary) -> Products:
     return Products(
         np.empty((ROWS, padded), gram.dtype),
         np.empty((ROWS, dictionary.tiles.shape[2]), gram.dtype),
-        np.empty(padded // 4, gram.dtype),
         np.empty(padded // 16, gram.dtype),
     )
 
@@ -71,6 +69,22 @@ def correlate(signals: np.ndarray, dictionary: PreparedDictionary, products: Pro
 def correlate_with(tiles: np.ndarray, signals: np.ndarray, products: Products) -> None:
     """The same with tiles of other numbers than the atoms, such as their squares."""
     _correlate(signals, tiles, products.tile, products.correlations)
+
+
+@internal_in_order
+def multiply_tiles(signals: np.ndarray, tiles: np.ndarray, products: np.ndarray) -> None:
+    """The products of up to ROWS signals with every atom, tile by tile: tiles×ROWS×width."""
+    for t in range(len(tiles)):
+        np.dot(signals, tiles[t], products[t, : len(signals)])
+
+
+@internal_in_order
+def take_row(products: np.ndarray, j: int, a: np.ndarray) -> None:
+    """The products of signal j with every atom, in a row. No view is made: it would be counted."""
+    width = products.shape[2]
+    for t in range(len(products)):
+        for i in range(width):
+            a[t * width + i] = products[t, j, i]
 
 
 @internal_in_order

@@ -41,6 +41,7 @@ class LassoSettings(NamedTuple):
     tol: float  # the duality gap allowed, as a fraction of the objective
     refit: int  # if positive, keep this many of the largest entries and solve for them by least squares
     nonnegative: bool = False  # whether no coefficient may be negative
+    mu: float = 0.0  # of the elastic net; the dictionary comes from `prepare_lasso` with the same number
 
 
 class FocussSettings(NamedTuple):

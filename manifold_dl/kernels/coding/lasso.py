@@ -1,28 +1,25 @@
-"""The lasso, compiled: min ½‖y − Dx‖² + λ‖x‖₁ for every signal, by the active-set method of `active_set.py`.
+"""The lasso, compiled: min ½‖y − Dx‖² + λ‖x‖₁ + (μ/2)‖x‖² for every signal; with μ > 0 the elastic net.
 
-From the codes of an earlier dictionary it usually ends after a few moves.
+Coders and the objective with ℓ₁ codes call the same function. It solves each signal by the method of
+`signs.py`, which is fast and gives up where atoms are nearly dependent. These signals, and all that have
+weights of entries or codes ≥ 0 only, are solved by the method with checks of `checked_lasso.py`, in double
+precision: the Gram matrix has half the digits of the atoms, and in single precision, with 30 and more active
+atoms that are nearly dependent, the solution of the linear system can be wrong in every digit. So the
+optimality conditions are checked at the end of every signal; where they do not hold, it is solved again: one
+picture patch in 300 at λ = 0.03·max |Dᵀy|.
 
-The Gram matrix has half the digits of the atoms. In single precision, with 30 and more active atoms that are
-nearly dependent, the solution of the linear system can be wrong in every digit, and the method ends far from
-the minimum. So the optimality conditions are checked at the end of every signal; where they do not hold, the
-signal is coded again in double precision: one picture patch in 300 at λ = 0.03·max |Dᵀy|.
+The last solution of a signal is computed with its atoms in increasing order. So the codes depend on the
+dictionary, the signal, the support and the signs alone, and not on the codes that the method began with.
 """
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled_reordering, internal_reordering
-from manifold_dl.kernels.coding.active_set import (
-    SLACK,
-    Active,
-    Limits,
-    Workspace,
-    add,
-    descend,
-    empty_workspace,
-)
+from manifold_dl.kernels.backend import compiled_reordering
+from manifold_dl.kernels.coding.active_set import SLACK
+from manifold_dl.kernels.coding.checked_lasso import checked_lasso
 from manifold_dl.kernels.coding.common import ROUNDINGS, Code, argmax_abs, keep_largest, sort_by_index
-from manifold_dl.kernels.coding.dictionary import ROWS, correlate_with, empty_products, prepare
-from manifold_dl.kernels.coding.factor import append_row, least_squares
+from manifold_dl.kernels.coding.dictionary import ROWS, correlate, empty_products, prepare
+from manifold_dl.kernels.coding.factor import empty_factor, least_squares
 from manifold_dl.kernels.coding.interface import (
     Codes,
     LassoSettings,
@@ -31,9 +28,17 @@ from manifold_dl.kernels.coding.interface import (
     empty_codes,
     no_codes,
 )
-from manifold_dl.kernels.coding.nonnegative import grow
-from manifold_dl.kernels.coding.observed import OwnDictionary, begin_signal, own_dictionary, require_row
-from manifold_dl.kernels.status import OK
+from manifold_dl.kernels.coding.signs import are_optimal, descend, solve_in_order, take
+from manifold_dl.kernels.status import NOT_OPTIMAL, OK
+
+
+def prepare_lasso(atoms: np.ndarray, mu: float) -> PreparedDictionary:
+    """The dictionary with μ on the diagonal of its Gram matrix, for settings with that μ."""
+    dictionary = prepare(atoms)
+    if mu > 0:
+        diagonal = np.arange(len(atoms))
+        dictionary.gram[diagonal, diagonal] += atoms.dtype.type(mu)
+    return dictionary
 
 
 def lasso(
@@ -41,13 +46,24 @@ def lasso(
     signals: np.ndarray,
     settings: LassoSettings,
     start: StartingCodes | None = None,
+    factors: np.ndarray | None = None,
 ) -> Codes:
     """Lasso codes of each row of `signals`, for the penalties of the path in turn, each from the one before.
 
     The last codes count; with `settings.refit` only the largest of them, solved again by least squares.
-    Signals whose codes in single precision are not optimal to its rounding are coded again in double.
+    `factors` has a number per signal that its penalties are multiplied by.
     """
-    return weighted_lasso(dictionary, signals, signals[:0], settings, start)
+    factors = np.ones(len(signals), signals.dtype) if factors is None else factors
+    if settings.nonnegative:
+        return _solve_with_checks(dictionary, signals, signals[:0], settings, factors, start)
+    codes, statuses = _room(dictionary, signals, settings), np.empty(len(signals), np.int8)
+    numbers = (np.asarray(settings.path, signals.dtype), settings.relative, settings.tol, settings.refit)
+    start = no_codes(signals) if start is None else start
+    _lasso(signals, tuple(dictionary), numbers, factors, tuple(start), tuple(codes), statuses)
+    again = np.flatnonzero(statuses != OK)
+    if len(again):
+        _solve_in_double(dictionary, signals, signals[:0], settings, factors, codes, again)
+    return codes
 
 
 def weighted_lasso(
@@ -57,106 +73,86 @@ def weighted_lasso(
     settings: LassoSettings,
     start: StartingCodes | None = None,
 ) -> Codes:
-    """The same for each row of `signals` = √w∘y with `roots` = √w, which may be empty."""
-    start = no_codes(signals) if start is None else start
-    codes, statuses = _encode(dictionary, signals, roots, settings, start)
-    again = np.flatnonzero(statuses != OK)
-    if len(again) and signals.dtype == np.float32:
-        # Dependent atoms were rounded to single precision: their squared distance is now of the order eps².
-        eps = np.float64(dictionary.eps) ** 2
-        in_double = prepare(dictionary.atoms.astype(np.float64))._replace(eps=eps)
-        rows = signals[again].astype(np.float64)
-        their_roots = roots[again].astype(np.float64) if len(roots) else rows[:0]
-        better, _ = _encode(in_double, rows, their_roots, settings, no_codes(rows))
-        for single, double in zip(codes, better, strict=True):
-            single[again] = double
+    """The same for each row of `signals` = √w∘y with `roots` = √w."""
+    factors = np.ones(len(signals), signals.dtype)
+    return _solve_with_checks(dictionary, signals, roots, settings, factors, start)
+
+
+def _room(dictionary: PreparedDictionary, signals: np.ndarray, settings: LassoSettings) -> Codes:
+    """Memory for the codes; a ridge lets dependent atoms be active together."""
+    codes = empty_codes(signals, len(dictionary.atoms) if settings.mu > 0 else min(dictionary.atoms.shape))
+    codes.values[:] = 0  # entries that do not count may be converted to another precision
     return codes
 
 
-def _encode(
+def _solve_with_checks(
     dictionary: PreparedDictionary,
     signals: np.ndarray,
     roots: np.ndarray,
     settings: LassoSettings,
-    start: StartingCodes,
-) -> tuple[Codes, np.ndarray]:
-    """The codes in the precision of `signals`, and for each of them OK or NOT_OPTIMAL."""
-    codes = empty_codes(signals, min(dictionary.atoms.shape))
-    codes.values[:] = 0  # entries that do not count may be converted to another precision
-    statuses = np.empty(len(signals), np.int8)
-    settings = settings._replace(path=np.asarray(settings.path, signals.dtype))
-    _lasso(dictionary, signals, roots, settings, start, codes, statuses)
-    return codes, statuses
+    factors: np.ndarray,
+    start: StartingCodes | None,
+) -> Codes:
+    """The codes by the method with checks; where single precision is not enough, in double."""
+    codes = _room(dictionary, signals, settings)
+    statuses = checked_lasso(dictionary, signals, roots, settings, factors, start, codes)
+    again = np.flatnonzero(statuses != OK)
+    if len(again) and signals.dtype == np.float32:
+        _solve_in_double(dictionary, signals, roots, settings, factors, codes, again)
+    return codes
+
+
+def _solve_in_double(
+    dictionary: PreparedDictionary,
+    signals: np.ndarray,
+    roots: np.ndarray,
+    settings: LassoSettings,
+    factors: np.ndarray,
+    codes: Codes,
+    again: np.ndarray,
+) -> None:
+    """Solve for the signals `again` by the method with checks, and put them into `codes`."""
+    rows = signals[again].astype(np.float64)
+    if signals.dtype == np.float32:
+        # Dependent atoms were rounded to single precision: their squared distance is now of the order eps².
+        eps = np.float64(dictionary.eps) ** 2
+        dictionary = prepare_lasso(dictionary.atoms.astype(np.float64), settings.mu)._replace(eps=eps)
+    own_roots = roots[again].astype(np.float64) if len(roots) else rows[:0]
+    better = _room(dictionary, rows, settings)
+    checked_lasso(dictionary, rows, own_roots, settings, factors[again].astype(np.float64), None, better)
+    for given, found in zip(codes, better, strict=True):
+        given[again] = found
 
 
 @compiled_reordering
-def _lasso(
-    dictionary: PreparedDictionary,
-    signals: np.ndarray,
-    roots: np.ndarray,
-    settings: LassoSettings,
-    start: StartingCodes,
-    codes: Codes,
-    statuses: np.ndarray,
-) -> None:
-    tiles, eps, weighted = dictionary.tiles, dictionary.eps, len(roots) > 0
-    own, products = own_dictionary(dictionary, weighted), empty_products(dictionary)
-    work = empty_workspace(codes.values.shape[1], dictionary.gram, products)
-    signs, count = np.empty_like(codes.values[0]), np.int64(signals.shape[1])
+def _lasso(signals, dictionary_tuple, numbers, factors, start, codes_tuple, statuses):
+    dictionary, codes = PreparedDictionary(*dictionary_tuple), Codes(*codes_tuple)
+    (path, relative, tol, refit), (indptr, indices, values) = numbers, start
+    gram, eps, size = dictionary.gram, dictionary.eps, codes.values.shape[1]
+    products, factor = empty_products(dictionary), empty_factor(size, dictionary.gram)
+    correlations, folded = products.correlations, products.folded
+    L, z, h = factor.L, factor.scratch, np.empty(len(gram), gram.dtype)
+    signs, goal = np.empty(size, gram.dtype), np.empty(size, gram.dtype)
     for j in range(len(signals)):
         if j % ROWS == 0:
-            some = signals[j : j + ROWS]
-            correlate_with(tiles, roots[j : j + ROWS] * some if weighted else some, products)
-        if weighted:
-            count = begin_signal(own, roots[j])
-        a, support, x = products.correlations[j % ROWS], codes.indices[j], codes.values[j]
-        active, k = Active(support, x, signs), np.int64(0)
-        for i in range(start.indptr[j], start.indptr[j + 1]):
-            if start.values[i] > 0 or not settings.nonnegative:
-                p = np.int64(start.indices[i])
-                require_row(own, count, p)
-                k = add(own.prepared.gram, work.factor, active, k, p, start.values[i], eps)
-        largest = _largest(a, settings.nonnegative, work)
-        for i in range(len(settings.path)):
-            penalty = settings.path[i] * largest if settings.relative else settings.path[i]
+            correlate(signals[j : j + ROWS], dictionary, products)
+        a, support, x = correlations[j % ROWS], codes.indices[j], codes.values[j]
+        largest = abs(a[argmax_abs(a, folded)])
+        scale, penalty, status = largest if relative else factors[j], factors[j], OK
+        k = take(indptr[j], indptr[j + 1], indices, values, support, x, signs)
+        for i in range(len(path)):
+            penalty = path[i] * scale
             # A correlation that is only rounding violates nothing, however small the penalty.
-            allowed = max(penalty * (1 + settings.tol), ROUNDINGS * eps * largest)
-            slack = penalty * settings.tol + SLACK * eps * largest
-            limits = Limits(penalty, allowed, slack, eps, settings.nonnegative)
-            k, statuses[j] = descend(own, count, a, limits, active, k, work)
-        if settings.refit > 0:
-            k = keep_largest(support, x, k, min(np.int64(settings.refit), count))
-            if settings.nonnegative:
-                k = _nonnegative_refit(own, count, signals[j], a, active, k, work)
-            else:
-                k = least_squares(own.prepared, signals[j], a, Code(support, x), k, work.factor)
-        sort_by_index(support, x, k)
-        codes.counts[j] = k
-
-
-@internal_reordering
-def _largest(a: np.ndarray, nonnegative: bool, work: Workspace) -> float:
-    """The penalty from which on all codes are zero: max |Dᵀy|, or max Dᵀy if no code may be negative."""
-    if not nonnegative:
-        return abs(a[argmax_abs(a, work.quarter, work.sixteenth)])
-    largest = a.dtype.type(0)
-    for i in range(len(a)):
-        largest = max(largest, a[i])
-    return largest
-
-
-@internal_reordering
-def _nonnegative_refit(
-    own: OwnDictionary, count: int, y: np.ndarray, a: np.ndarray, active: Active, k: int, work: Workspace
-) -> int:
-    """Non-negative least squares on the k active atoms; returns how many have a coefficient."""
-    support, x, signs = active
-    for l in range(k):
-        append_row(own.prepared.gram, work.factor, support, l, np.int64(support[l]), own.prepared.eps)
-        signs[l] = 1
-        work.goal[l] = a[support[l]]
-    for i in range(len(a)):
-        a[i] = -np.inf
-    for l in range(k):
-        a[support[l]] = work.goal[l]
-    return grow(own, count, y, a, active, k, k, x.dtype.type(-1), work)
+            allowed = max(penalty * (1 + tol), ROUNDINGS * eps * largest)
+            slack = penalty * tol + SLACK * eps * largest
+            k = descend(gram, a, penalty, allowed, support, x, signs, k, L, z, goal, h, folded)
+            if k < 0 or not are_optimal(h, penalty, slack, support, signs, k):
+                k, status = np.int64(0), NOT_OPTIMAL
+                break
+        if refit > 0:
+            k = keep_largest(support, x, k, np.int64(refit))
+            k = least_squares(dictionary, signals[j], a, Code(support, x), k, factor)
+            sort_by_index(support, x, k)
+        elif not solve_in_order(gram, a, penalty, support, x, signs, k, L, z):
+            k, status = np.int64(0), NOT_OPTIMAL
+        codes.counts[j], statuses[j] = k, status

@@ -42,7 +42,7 @@ def _matching_pursuit(
     atoms, _, gram, eps = dictionary
     sparsity, tol, max_iter = settings
     products = empty_products(dictionary)
-    correlations, _, quarter, sixteenth = products
+    correlations, _, folded = products
     residual = np.empty(atoms.shape[1], gram.dtype)
     for j in range(len(signals)):
         if j % ROWS == 0:
@@ -53,7 +53,7 @@ def _matching_pursuit(
         for _ in range(max_iter):
             if left <= limit:
                 break
-            p = argmax_abs(h, quarter, sixteenth)
+            p = argmax_abs(h, folded)
             largest_ever = max(largest_ever, abs(h[p]))
             if abs(h[p]) <= ROUNDINGS * eps * largest_ever:
                 break
@@ -81,7 +81,7 @@ def _gradient_pursuit(
     atoms, _, gram, eps = dictionary
     sparsity, _, max_iter = settings
     products = empty_products(dictionary)
-    correlations, _, quarter, sixteenth = products
+    correlations, _, folded = products
     gradient, image = np.empty(sparsity, gram.dtype), np.empty(atoms.shape[1], gram.dtype)
     h = np.empty(len(gram), gram.dtype)
     for j in range(len(signals)):
@@ -91,7 +91,7 @@ def _gradient_pursuit(
         copy(a, h)
         largest_ever, k = 0.0, np.int64(0)
         for _ in range(max_iter):
-            p = argmax_abs(h, quarter, sixteenth)
+            p = argmax_abs(h, folded)
             largest_ever = max(largest_ever, abs(h[p]))
             if abs(h[p]) <= ROUNDINGS * eps * largest_ever:
                 break

@@ -56,7 +56,7 @@ def _nonnegative_omp(
     n, sparsity = codes.values.shape
     weighted = len(roots) > 0
     own, products, norms = (
-        own_dictionary(dictionary, weighted),
+        own_dictionary(dictionary, weighted, gram.dtype.type(0)),
         empty_products(dictionary),
         empty_products(dictionary),
     )
@@ -115,7 +115,7 @@ def grow(
                 break
         residual_correlations(gram, a, support, x, k, h)
         clip(h)
-        entered = argmax_abs(h, work.quarter, work.sixteenth)
+        entered = argmax_abs(h, work.folded)
         largest = max(largest, h[entered])
         if not h[entered] > ROUNDINGS * eps * largest or contains(support, k, entered):
             break

@@ -3,7 +3,7 @@
 With s = √w the problem of a signal is the unweighted one of s∘y over the atoms s∘d_i: other atoms for every
 signal. A Gram matrix of all of them would take d²m products, a hundred times a pursuit. So `OwnDictionary` is
 filled row by row, as atoms become active: a row is one product Dᵀ(w∘d_p) over the observed entries.
-`weighted.py` and `lasso.py` use it.
+`weighted.py` and `checked_lasso.py` use it.
 """
 
 from typing import NamedTuple
@@ -29,6 +29,7 @@ class OwnDictionary(NamedTuple):
     atoms: np.ndarray  # d×m: without weights
     inverse_norms: np.ndarray  # padded: what each atom is multiplied by
     known: np.ndarray  # padded: empty if the dictionary is shared, and complete
+    mu: float  # what the diagonal of the Gram matrix has besides the products
     seen: Observed
 
 
@@ -39,7 +40,7 @@ def empty_observed(m: int, dtype: np.dtype) -> Observed:
 
 
 @internal_in_order
-def own_dictionary(dictionary: PreparedDictionary, weighted: bool) -> OwnDictionary:
+def own_dictionary(dictionary: PreparedDictionary, weighted: bool, mu: float) -> OwnDictionary:
     """Memory of one thread for the dictionary of one signal after the other."""
     atoms, tiles, gram, eps = dictionary
     seen = Observed(np.empty(0, np.int64), np.empty(0, atoms.dtype), np.empty(0, atoms.dtype))
@@ -51,9 +52,10 @@ def own_dictionary(dictionary: PreparedDictionary, weighted: bool) -> OwnDiction
             atoms,
             ones,
             known,
+            mu,
             seen,
         )
-    return OwnDictionary(dictionary, atoms, ones, known, seen)
+    return OwnDictionary(dictionary, atoms, ones, known, mu, seen)
 
 
 @internal_in_order
@@ -91,6 +93,7 @@ def require_row(own: OwnDictionary, count: int, p: int) -> None:
     multiply(tiles, own.seen, count, scratch, gram[p])
     for i in range(len(gram)):
         gram[p, i] *= own.inverse_norms[i]
+    gram[p, p] += own.mu
 
 
 @internal_reordering

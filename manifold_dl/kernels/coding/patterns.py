@@ -2,8 +2,8 @@
 
 With s = √w the problem of a signal is the unweighted one of s∘y over the atoms s∘d_i. Signals with the same
 weights, as where a sensor failed, share that dictionary; where all patterns differ, as with entries missing
-at random, every signal takes a Gram matrix, about a millisecond for 256 atoms. `weighted.py`, `lasso.py` and
-`nonnegative.py` have a faster way for their methods, and are tested against this one.
+at random, every signal takes a Gram matrix, about a millisecond for 256 atoms. `weighted.py`,
+`checked_lasso.py` and `nonnegative.py` have a faster way for their methods, and are tested against this one.
 """
 
 from collections.abc import Callable

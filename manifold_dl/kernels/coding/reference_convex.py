@@ -26,12 +26,13 @@ def lasso(
     signals: np.ndarray,
     settings: LassoSettings,
     start: StartingCodes | None = None,
+    factors: np.ndarray | None = None,
 ) -> Codes:
     """Solve for the current signs, drop the atom that changes sign, add the one that violates most.
 
     All of it in double precision: in single, codes of many atoms can be far from the minimum.
     """
-    path, relative, tol, refit, nonnegative = settings
+    path, relative, tol, refit, nonnegative, _ = settings
     indptr, indices, values = no_codes(signals) if start is None else start
     atoms, codes = dictionary.atoms.astype(np.float64), []
     for j, y in enumerate(signals.astype(np.float64)):
@@ -42,7 +43,8 @@ def lasso(
             if is_independent(atoms, np.flatnonzero(x), i) and (value > 0 or not nonnegative):
                 x[i] = value
         largest = np.max(_violations(atoms @ y, nonnegative))
-        for penalty in np.multiply(path, largest if relative else 1):
+        factor = 1 if factors is None else factors[j]
+        for penalty in np.multiply(path, largest if relative else factor):
             allowed = max(penalty * (1 + tol), ROUNDINGS * np.finfo(atoms.dtype).eps * largest)
             x = _descend(atoms, y, x, penalty, allowed, nonnegative)
         support = np.flatnonzero(x)

@@ -45,7 +45,7 @@ def _subspace_pursuit(
     atoms, _, gram, eps = dictionary
     sparsity, _, max_iter = settings
     products, factor = empty_products(dictionary), empty_factor(2 * sparsity, gram)
-    correlations, _, quarter, sixteenth = products
+    correlations, _, folded = products
     h, residual = np.empty(len(gram), gram.dtype), np.empty(atoms.shape[1], gram.dtype)
     merged, trial = np.empty(2 * sparsity, np.int32), np.empty(2 * sparsity, gram.dtype)
     for j in range(len(signals)):
@@ -54,7 +54,7 @@ def _subspace_pursuit(
         y, a, support, x = signals[j], correlations[j % ROWS], codes.indices[j], codes.values[j]
         norm = euclidean_norm(y)
         copy(a, h)
-        k = take_largest(h, support, np.int64(0), sparsity, quarter, sixteenth)
+        k = take_largest(h, support, np.int64(0), sparsity, folded)
         k = least_squares(dictionary, y, a, Code(support, x), k, factor)
         error = (residual_norm(atoms, y, Code(support, x), k, residual) / norm) ** 2 if norm > 0 else 0.0
         for _ in range(max_iter):
@@ -64,7 +64,7 @@ def _subspace_pursuit(
             for l in range(k):
                 merged[l] = support[l]
                 h[support[l]] = 0
-            size = take_largest(h, merged, k, k + sparsity, quarter, sixteenth)
+            size = take_largest(h, merged, k, k + sparsity, folded)
             size = least_squares(dictionary, y, a, Code(merged, trial), size, factor)
             size = keep_largest(merged, trial, size, sparsity)
             size = least_squares(dictionary, y, a, Code(merged, trial), size, factor)
@@ -85,7 +85,7 @@ def _iht(
     atoms, _, gram, eps = dictionary
     sparsity, _, max_iter = settings
     products, factor = empty_products(dictionary), empty_factor(sparsity, gram)
-    correlations, _, quarter, sixteenth = products
+    correlations, _, folded = products
     h, moved = np.empty(len(gram), gram.dtype), np.empty(len(gram), gram.dtype)
     image = np.empty(atoms.shape[1], gram.dtype)
     fresh, trial = np.empty(sparsity, np.int32), np.empty(sparsity, gram.dtype)
@@ -95,7 +95,7 @@ def _iht(
             correlate(signals[j : j + ROWS], dictionary, products)
         a, support, x = correlations[j % ROWS], codes.indices[j], codes.values[j]
         copy(a, h)
-        k = take_largest(h, support, np.int64(0), sparsity, quarter, sixteenth)
+        k = take_largest(h, support, np.int64(0), sparsity, folded)
         x[:k] = 0
         for _ in range(max_iter):
             residual_correlations(gram, a, support, x, k, h)
@@ -109,7 +109,7 @@ def _iht(
             # support may be too long once the support changes; shorten it until it surely descends.
             while True:
                 _move(step, h, Code(support, x), k, moved)
-                size = _threshold(moved, fresh, trial, quarter, sixteenth)
+                size = _threshold(moved, fresh, trial, folded)
                 both = _difference(Code(support, x), k, Code(fresh, trial), size, Code(union, change))
                 length = squared_norm(change, both)
                 safe = 0.99 * length / squared_image(atoms, union, change, both, image)
@@ -137,12 +137,10 @@ def _move(step: float, h: np.ndarray, code: Code, k: int, moved: np.ndarray) -> 
 
 
 @internal_in_order
-def _threshold(
-    moved: np.ndarray, support: np.ndarray, x: np.ndarray, quarter: np.ndarray, sixteenth: np.ndarray
-) -> int:
+def _threshold(moved: np.ndarray, support: np.ndarray, x: np.ndarray, folded: np.ndarray) -> int:
     """Hard thresholding: as many of the largest entries of `moved` as x holds; `moved` is used up."""
     for k in range(len(x)):
-        p = argmax_abs(moved, quarter, sixteenth)
+        p = argmax_abs(moved, folded)
         if moved[p] == 0:
             return k
         support[k], x[k] = p, moved[p]

@@ -80,7 +80,7 @@ def _pursue(
         _rate(a, remaining, squares, floor, gains)
         largest_ever, k = gram.dtype.type(0), np.int64(0)
         while k < limit and (tol < 0 or left > tol):
-            p = argmax_abs(gains, products.quarter, products.sixteenth)
+            p = argmax_abs(gains, products.folded)
             largest_ever = max(largest_ever, gains[p])
             if not gains[p] > floor * floor * largest_ever or contains(support, k, p):
                 break  # the residual is orthogonal to every atom, as far as this arithmetic can tell

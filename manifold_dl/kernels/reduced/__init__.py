@@ -7,7 +7,7 @@ out.
 """
 
 from manifold_dl.kernels.backend import NUMBA_INSTALLED
-from manifold_dl.kernels.reduced.reference import positions
+from manifold_dl.kernels.reduced.reference import positions, precondition
 from manifold_dl.kernels.reduced.reference_ksvd import SweepData, SweepState
 from manifold_dl.kernels.reduced.reference_weighted import weighted_energies
 from manifold_dl.kernels.reduced.structures import (
@@ -27,13 +27,12 @@ if NUMBA_INSTALLED:
     from manifold_dl.kernels.reduced.codes import evaluate_fixed, fit_codes, hessian_product
     from manifold_dl.kernels.reduced.geodesic import geodesic_point, init_geodesic, precompute_products
     from manifold_dl.kernels.reduced.ksvd import ksvd_sweep, large_codes
-    from manifold_dl.kernels.reduced.lasso import fit_lasso, prepare_lasso
+    from manifold_dl.kernels.reduced.lasso import fit_lasso, fit_weighted_lasso, prepare_lasso
     from manifold_dl.kernels.reduced.refit import refit_codes
     from manifold_dl.kernels.reduced.rows import (
         add_products,
         code_energies,
         gram,
-        precondition,
         subtract_other_atoms,
     )
     from manifold_dl.kernels.reduced.spheres import dot, project_to_tangent, sphere_exp
@@ -59,14 +58,13 @@ else:
         init_geodesic,
         make_batches,
         precompute_products,
-        precondition,
         project_to_tangent,
         refit_codes,
         sphere_exp,
         subtract_other_atoms,
     )
     from manifold_dl.kernels.reduced.reference_ksvd import ksvd_sweep, large_codes
-    from manifold_dl.kernels.reduced.reference_lasso import fit_lasso, prepare_lasso
+    from manifold_dl.kernels.reduced.reference_lasso import fit_lasso, fit_weighted_lasso, prepare_lasso
     from manifold_dl.kernels.reduced.reference_weighted import (
         evaluate_weighted_fixed,
         fit_weighted_codes,
@@ -95,6 +93,7 @@ __all__ = [
     "fit_codes",
     "fit_lasso",
     "fit_weighted_codes",
+    "fit_weighted_lasso",
     "geodesic_point",
     "gram",
     "hessian_product",

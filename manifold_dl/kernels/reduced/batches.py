@@ -42,7 +42,7 @@ class Batches(NamedTuple):
 
 def make_batches(indptr: np.ndarray, indices: np.ndarray) -> Any:
     """Arrange the signals of a block; it depends on the support alone."""
-    largest = int(np.diff(indptr).max(initial=0))
+    largest = int((indptr[1:] - indptr[:-1]).max(initial=0))
     signals = np.empty(len(indptr) - 1, dtype=np.int32)
     places = np.zeros((3, len(signals) // BATCH_SIZE + largest + 1), dtype=np.int64)
     n_batches, n_used = _sort_by_size(indptr, largest, signals, *places)

@@ -2,7 +2,8 @@
 
 `precompute_products` reads the signals once per search. After that every φ(t) takes one `geodesic_point`
 (inner products of the atoms at t, for all blocks) and one `refit_codes` per block (`refit.py`), at a cost
-that does not depend on m. The same functions as in `reference.py`, which has the formulas.
+that does not depend on m. The same functions as in `reference.py`, which has the formulas. Signals that have
+Gram matrices of their own (`weighted_geodesic.py`) share no inner products: then neither is of size k×k.
 """
 
 from typing import NamedTuple
@@ -11,24 +12,35 @@ import numpy as np
 
 from manifold_dl.kernels.backend import compiled, internal
 from manifold_dl.kernels.memory import aligned
+from manifold_dl.kernels.reduced import reference
 from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, longest, matrix, padded_size
 from manifold_dl.kernels.reduced.cholesky import dots
-from manifold_dl.kernels.reduced.rows import BLAS_MULTIPLICATIONS, gram, inner_products
+from manifold_dl.kernels.reduced.rows import gram, inner_products
 from manifold_dl.kernels.reduced.structures import Block, Geodesic, GeodesicPoint, Products
 
 
 def init_geodesic(
-    atoms: np.ndarray, direction: np.ndarray, gradient: np.ndarray, gram_matrix: np.ndarray | None
+    atoms: np.ndarray,
+    direction: np.ndarray,
+    gradient: np.ndarray,
+    gram_matrix: np.ndarray | None,
+    shares_products: bool = True,
 ) -> Geodesic:
     """See `reference.init_geodesic`."""
     k = len(atoms)
     D, U = aligned((2, *atoms.shape), np.dtype(float))
-    angles, *rates = np.empty((3, k))
-    DD = gram(atoms, atoms) if gram_matrix is None else gram_matrix
-    geodesic = Geodesic(D, U, angles, DD, *np.empty((3, k, k)), *rates)
-    _init_geodesic(atoms, direction, gradient, BLAS_MULTIPLICATIONS, tuple(geodesic))
-    geodesic.UD[:] = geodesic.DU.T
-    return geodesic
+    D[:], U[:] = atoms, direction
+    angles = np.sqrt(np.vecdot(U, U))
+    U /= np.where(angles > 0, angles, 1.0)[:, None]
+    rates = np.vecdot(gradient, D), np.vecdot(gradient, U)
+    if not shares_products:
+        return Geodesic(D, U, angles, NO_PRODUCTS, NO_PRODUCTS, NO_PRODUCTS, NO_PRODUCTS, *rates)
+    DD = gram(D, D) if gram_matrix is None else gram_matrix
+    DU, UD, UU = np.empty((3, k, k))
+    inner_products(D, U, DU)
+    inner_products(U, U, UU)
+    UD[:] = DU.T
+    return Geodesic(D, U, angles, DD, DU, UD, UU, *rates)
 
 
 def precompute_products(
@@ -42,6 +54,9 @@ def precompute_products(
     return products, energy
 
 
+NO_PRODUCTS = np.zeros((0, 0))
+
+
 class PointArrays(NamedTuple):
     """Inner products of the atoms at t: all that the compiled refit needs of them."""
 
@@ -53,41 +68,19 @@ class PointArrays(NamedTuple):
 
 def geodesic_point(
     geodesic: Geodesic,
-    energy: np.ndarray,
+    energy: np.ndarray | None,
     t: float,
     with_slope: bool = True,
     is_sorted: bool = False,
     arrays: PointArrays | None = None,
 ) -> GeodesicPoint:
     """See `reference.geodesic_point`."""
+    if energy is None:
+        return reference.point_without_products(geodesic, t)
     k = len(geodesic.angles)
     arrays = arrays or PointArrays(np.empty((k, k)), np.empty((k, k)), np.empty(k), np.empty(k))
     value, slope = _geodesic_point(tuple(geodesic), energy, t, with_slope, is_sorted, tuple(arrays))
     return GeodesicPoint(value, slope, geodesic, t, arrays)
-
-
-@compiled
-def _init_geodesic(atoms, direction, gradient, multiplications, geodesic_tuple):
-    geodesic = Geodesic(*geodesic_tuple)
-    k, m = direction.shape
-    D, U, angles = geodesic.atoms, geodesic.directions, geodesic.angles
-    along_atoms, along_directions = geodesic.rate_along_atoms, geodesic.rate_along_directions
-    for i in range(k):
-        total = 0.0
-        for p in range(m):
-            D[i, p] = atoms[i, p]
-            U[i, p] = direction[i, p]
-            total += U[i, p] * U[i, p]
-        angle = np.sqrt(total)
-        scale = 1.0 / angle if angle > 0 else 0.0
-        along_atom, along_direction = 0.0, 0.0
-        for p in range(m):
-            U[i, p] *= scale
-            along_atom += gradient[i, p] * D[i, p]
-            along_direction += gradient[i, p] * U[i, p]
-        angles[i], along_atoms[i], along_directions[i] = angle, along_atom, along_direction
-    inner_products(D, U, multiplications, geodesic.DU)
-    inner_products(U, U, multiplications, geodesic.UU)
 
 
 @internal

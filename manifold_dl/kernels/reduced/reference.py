@@ -97,7 +97,7 @@ def precondition(rows: np.ndarray, energy: np.ndarray) -> np.ndarray:
     """Divide every row by its energy, at least a thousandth of the mean, in which energy is measured."""
     if len(rows) != len(energy):
         raise ValueError("there are not as many rows as energies")
-    mean = np.mean(energy)
+    mean = energy.mean()
     if not mean > 0:
         return rows.copy()
     return rows * (mean / np.maximum(energy, LEAST_ENERGY * mean)).astype(rows.dtype)[:, None]
@@ -143,8 +143,8 @@ def code_energies(indices: np.ndarray, codes: np.ndarray, n_atoms: int) -> np.nd
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:
-    """The inner product of two vectors, as a float."""
-    return float(np.dot(a, b))
+    """The inner product of two vectors in double precision, as a float."""
+    return float(np.dot(a.astype(float, copy=False), b))
 
 
 def project_to_tangent(atoms: np.ndarray, rows: np.ndarray, result: np.ndarray) -> None:
@@ -162,16 +162,24 @@ def sphere_exp(atoms: np.ndarray, rows: np.ndarray, result: np.ndarray) -> None:
 
 
 def init_geodesic(
-    atoms: np.ndarray, direction: np.ndarray, gradient: np.ndarray, gram_matrix: np.ndarray | None
+    atoms: np.ndarray,
+    direction: np.ndarray,
+    gradient: np.ndarray,
+    gram_matrix: np.ndarray | None,
+    shares_products: bool = True,
 ) -> Geodesic:
     """The great circles that leave `atoms` in `direction`, with what a search needs of them.
 
-    `gram_matrix` is DᵀD, or None if it is not known.
+    `gram_matrix` is DᵀD, or None if it is not known. Without `shares_products` no signal will read the inner
+    products of D and U, and there are none.
     """
     D, direction = atoms.astype(float), direction.astype(float)
     angles = np.linalg.norm(direction, axis=1)
     U = direction / np.where(angles > 0, angles, 1)[:, None]
     rates = np.vecdot(gradient, D), np.vecdot(gradient, U)
+    if not shares_products:
+        none = np.zeros((0, 0))
+        return Geodesic(D, U, angles, none, none, none, none, *rates)
     return Geodesic(D, U, angles, D @ D.T, D @ U.T, U @ D.T, U @ U.T, *rates)
 
 
@@ -199,7 +207,7 @@ class Positions(NamedTuple):
 
 def geodesic_point(
     geodesic: Geodesic,
-    energy: np.ndarray,
+    energy: np.ndarray | None,
     t: float,
     with_slope: bool = True,
     is_sorted: bool = False,
@@ -207,9 +215,12 @@ def geodesic_point(
 ) -> GeodesicPoint:
     """Go to D(t). Keeping the codes x₀, f changes by ⟨P, P X₀X₀ᵀ⟩ − ⟨∇f, P⟩, a quadratic in P = D − D(t).
 
-    P is computed without cancellation, from 1 − cos = 2 sin². `energy` is X₀X₀ᵀ. For the compiled kernel:
-    `is_sorted` says that all supports are, `arrays` is memory of an earlier point.
+    P is computed without cancellation, from 1 − cos = 2 sin². `energy` is X₀X₀ᵀ, or None where signals share
+    no products: then the quadratic term is left to the signals. For the compiled kernel: `is_sorted` says
+    that all supports are, `arrays` is memory of an earlier point.
     """
+    if energy is None:
+        return point_without_products(geodesic, t)._replace(arrays=positions(geodesic, t))
     angles = geodesic.angles
     c, s, lag = np.cos(angles * t), np.sin(angles * t), 2 * np.sin(angles * t / 2) ** 2
     found = positions(geodesic, t)
@@ -218,6 +229,16 @@ def geodesic_point(
     value = np.vdot(P, energy @ P) - lag @ along_atoms + s @ along_directions
     slope = -2 * np.vdot(found.velocity, energy @ P) + angles @ (c * along_directions - s * along_atoms)
     return GeodesicPoint(float(value), float(slope), geodesic, t, found)
+
+
+def point_without_products(geodesic: Geodesic, t: float) -> GeodesicPoint:
+    """D(t) where every signal adds its own ‖P x₀‖²: here f changes by −⟨∇f, P⟩ alone."""
+    angles = geodesic.angles
+    c, s, lag = np.cos(angles * t), np.sin(angles * t), 2 * np.sin(angles * t / 2) ** 2
+    along_atoms, along_directions = geodesic.rate_along_atoms, geodesic.rate_along_directions
+    value = s @ along_directions - lag @ along_atoms
+    slope = angles @ (c * along_directions - s * along_atoms)
+    return GeodesicPoint(float(value), float(slope), geodesic, t, None)
 
 
 def positions(geodesic: Geodesic, t: float) -> Positions:

@@ -2,16 +2,14 @@
 
     f(D) = Σ_j min_x ½‖y_j − Dx‖² + α‖x‖₁ + (μ/2)‖x‖²
 
-`problem/lasso_codes.py` calls these through `kernels.reduced`; `lasso.py` holds the same functions compiled.
+`problem/solvers.py` calls these through `kernels.reduced`; `lasso.py` holds the same functions compiled.
 """
 
 import numpy as np
 
 from manifold_dl.kernels.coding import reference as coding
 from manifold_dl.kernels.coding.interface import LassoSettings, PreparedDictionary, StartingCodes
-from manifold_dl.kernels.reduced.reference import code_energies
 from manifold_dl.kernels.reduced.structures import InnerFit
-from manifold_dl.kernels.status import OK
 
 TOLERANCE = 1e-9
 
@@ -27,26 +25,50 @@ def fit_lasso(
     alpha: float,
     mu: float,
     start: StartingCodes | None = None,
+    roots: np.ndarray | None = None,
 ) -> InnerFit:
     """Solve for the codes; value and gradient of f, where the codes follow by the envelope theorem.
 
-    The elastic net is a lasso: ½‖y − Dx‖² + (μ/2)‖x‖² = ½‖(y, 0) − (D, √μ I)x‖². `start` holds the codes of
-    the last dictionary, from which the compiled kernel begins.
+    `start` holds the codes of the last dictionary, from which the compiled kernel begins. With a weight w per
+    signal the signals are √w y and `roots` is √w: √w x then minimises ½‖√w y − Dx‖² + √w α‖x‖₁ + (μ/2)‖x‖².
     """
-    atoms, (n, k) = dictionary.atoms, (len(signals), len(dictionary.atoms))
-    longer_atoms = np.hstack([atoms, np.sqrt(mu) * np.eye(k, dtype=atoms.dtype)]) if mu > 0 else atoms
-    longer_signals = np.hstack([signals, np.zeros((n, k), signals.dtype)]) if mu > 0 else signals
+    weights, factors = np.ones_like(signals), np.ones(len(signals)) if roots is None else roots
+    return _fit(signals, weights, dictionary.atoms, alpha, mu, factors)
+
+
+def fit_weighted_lasso(
+    signals: np.ndarray,
+    weights: np.ndarray,
+    dictionary: PreparedDictionary,
+    alpha: float,
+    mu: float,
+    start: StartingCodes | None = None,
+) -> InnerFit:
+    """The same with a weight for every entry, n×m like the signals: Σ ½w(y − Dx)² in place of ½‖y − Dx‖²."""
+    return _fit(signals, weights, dictionary.atoms, alpha, mu, np.ones(len(signals)))
+
+
+def _fit(
+    signals: np.ndarray, weights: np.ndarray, atoms: np.ndarray, alpha: float, mu: float, factors: np.ndarray
+) -> InnerFit:
+    """Signal by signal, with α times its factor.
+
+    The elastic net is a lasso: ½‖y − Dx‖² + (μ/2)‖x‖² = ½‖(y, 0) − (D, √μ I)x‖².
+    """
+    n, k = len(signals), len(atoms)
+    ridge = np.sqrt(mu) * np.eye(k, dtype=atoms.dtype) if mu > 0 else np.zeros((k, 0), atoms.dtype)
     settings = LassoSettings(np.array([alpha]), relative=False, tol=TOLERANCE, refit=0)
-    counts, padded_indices, padded_values = coding.lasso(
-        coding.prepare(longer_atoms), longer_signals, settings
-    )
-    used = np.arange(padded_indices.shape[1]) < counts[:, None]
-    indices, x = padded_indices[used], padded_values[used]
     X = np.zeros((n, k), signals.dtype)  # the codes in rows
-    X[np.repeat(np.arange(n), counts), indices] = x
+    for j, (y, root) in enumerate(zip(signals, np.sqrt(weights), strict=True)):
+        longer = np.concatenate([root * y, np.zeros(ridge.shape[1], y.dtype)])
+        own = coding.prepare(np.hstack([atoms * root, ridge]))
+        counts, indices, values = coding.lasso(own, longer[None], settings, factors=factors[j : j + 1])
+        X[j, indices[0, : counts[0]]] = values[0, : counts[0]]
     R = signals - X @ atoms
-    value = np.sum(R**2, dtype=float) / 2 + alpha * np.sum(np.abs(x), dtype=float)
-    value += mu / 2 * np.sum(x**2, dtype=float)
-    indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    codes = StartingCodes(indptr, indices.astype(np.int32), x)
-    return InnerFit(float(value), -X.T @ R, code_energies(indices, x, k), codes, OK)
+    value = np.sum(weights * R**2, dtype=float) / 2 + alpha * np.sum(factors @ np.abs(X), dtype=float)
+    value += mu / 2 * np.sum(X**2, dtype=float)
+    energies = weights.mean(axis=1, dtype=float) @ X.astype(float) ** 2
+    rows, columns = np.nonzero(X)
+    indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(X, axis=1), dtype=np.int64)])
+    codes = StartingCodes(indptr, columns.astype(np.int32), X[rows, columns])
+    return InnerFit(float(value), -X.T @ (weights * R), energies, codes)

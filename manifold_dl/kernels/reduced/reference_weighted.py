@@ -4,7 +4,8 @@
 
 A weight of zero is a missing entry. Everything reads as in `reference.py` with √w∘A and √w∘y in place of A
 and y, so every signal has a Gram matrix of its own; a derivative with respect to the atoms is multiplied by
-√w once more. The weights of a block are an n×m array, like its signals. The tests compare the compiled
+√w once more. The weights of a block are an n×m array, like its signals, or None if all are 1: then these are
+the functions of `reference.py`, without anything that signals would share. The tests compare the compiled
 kernels with these, which are also used where Numba does not exist.
 """
 
@@ -22,10 +23,11 @@ from manifold_dl.kernels.reduced.structures import (
 
 
 def fit_weighted_codes(
-    block: Block, weights: np.ndarray, atoms: np.ndarray, mu: float, keep_factors: bool = True
+    block: Block, weights: np.ndarray | None, atoms: np.ndarray, mu: float, keep_factors: bool = True
 ) -> Fit:
     """Solve for the codes; value Σ ‖√w∘r‖² + μ‖x‖² and gradient −2 (w∘r) xᵀ of the reduced objective."""
     signals, indptr, indices, _ = block
+    weights = weights_or_ones(block, weights)
     value, gradient = 0.0, np.zeros_like(atoms)
     codes = np.zeros(len(indices), dtype=signals.dtype)
     is_rank_deficient = np.zeros(len(signals), dtype=bool)
@@ -45,10 +47,11 @@ def fit_weighted_codes(
 
 
 def evaluate_weighted_fixed(
-    block: Block, weights: np.ndarray, atoms: np.ndarray, codes: np.ndarray
+    block: Block, weights: np.ndarray | None, atoms: np.ndarray, codes: np.ndarray
 ) -> tuple[float, np.ndarray]:
     """Value and gradient where the codes stay as they are: MOD's objective."""
     signals, indptr, indices, _ = block
+    weights = weights_or_ones(block, weights)
     value, gradient = 0.0, np.zeros_like(atoms)
     for columns, places in groups(indptr):
         A, y, w, x = atoms[indices[places]], signals[columns], weights[columns], codes[places]
@@ -58,18 +61,21 @@ def evaluate_weighted_fixed(
     return float(value), gradient
 
 
-def weighted_energies(block: Block, weights: np.ndarray, codes: np.ndarray, n_atoms: int) -> np.ndarray:
+def weighted_energies(
+    block: Block, weights: np.ndarray | None, codes: np.ndarray, n_atoms: int
+) -> np.ndarray:
     """Σ_j w̄_j x_ij² of every atom, with the mean weight w̄_j of signal j.
 
     Twice this is the mean, over the entries of an atom, of the diagonal of the Gauss-Newton Hessian.
     """
+    weights = weights_or_ones(block, weights)
     mean = np.repeat(weights.mean(axis=1, dtype=float), np.diff(block.indptr))
     return np.bincount(block.indices, weights=mean * codes.astype(float) ** 2, minlength=n_atoms)
 
 
 def weighted_hessian_product(
     block: Block,
-    weights: np.ndarray,
+    weights: np.ndarray | None,
     atoms: np.ndarray,
     mu: float,
     solutions: Solutions,
@@ -80,6 +86,7 @@ def weighted_hessian_product(
     dx = M⁻¹(E (w∘r) − A (w∘Eᵀx)) and dr = −Eᵀx − Aᵀdx, so H[E] = −2 ((w∘dr) xᵀ + (w∘r) dxᵀ).
     """
     signals, indptr, indices, _ = block
+    weights = weights_or_ones(block, weights)
     product = np.zeros_like(atoms)
     for columns, places in groups(indptr):
         A, E = atoms[indices[places]], direction[indices[places]]
@@ -96,7 +103,7 @@ def weighted_hessian_product(
 
 
 def precompute_weighted_products(
-    block: Block, weights: np.ndarray, atoms: np.ndarray, mu: float, codes: np.ndarray, U: np.ndarray
+    block: Block, weights: np.ndarray | None, atoms: np.ndarray, mu: float, codes: np.ndarray, U: np.ndarray
 ) -> WeightedProducts:
     """What a search along a geodesic needs of a block; here the codes at the start alone."""
     return WeightedProducts(codes, codes, codes, codes, codes, codes)
@@ -104,7 +111,7 @@ def precompute_weighted_products(
 
 def refit_weighted_codes(
     block: Block,
-    weights: np.ndarray,
+    weights: np.ndarray | None,
     products: WeightedProducts,
     mu: float,
     point: GeodesicPoint,
@@ -118,6 +125,7 @@ def refit_weighted_codes(
     adds its own, and what re-solving for its codes gains. The codes are written to `codes`, if it is given.
     """
     signals, indptr, indices, _ = block
+    weights = weights_or_ones(block, weights)
     gain, slope, n_rank_deficient = 0.0, 0.0, 0
     for columns, places in groups(indptr):
         A, dA = point.arrays.atoms[indices[places]], point.arrays.velocity[indices[places]]
@@ -133,6 +141,11 @@ def refit_weighted_codes(
         if codes is not None:
             codes[places] = x
     return Refit(float(gain), float(slope), n_rank_deficient)
+
+
+def weights_or_ones(block: Block, weights: np.ndarray | None) -> np.ndarray:
+    """The weights of a block; ones, without their memory, if there are none."""
+    return np.broadcast_to(block.signals.dtype.type(1), block.signals.shape) if weights is None else weights
 
 
 def _solve(

@@ -1,17 +1,18 @@
-"""Rows of signals and of atoms, compiled: products with codes, inner products, energies, the preconditioner.
+"""Rows of signals and of atoms, compiled: products with codes, inner products, energies.
 
 The functions of `reference.py` that need no small systems.
 """
 
+import math
+
 import numpy as np
 
 from manifold_dl.kernels.backend import compiled
-from manifold_dl.kernels.reduced import reference
-from manifold_dl.kernels.reduced.reference import LEAST_ENERGY
 
 # OpenBLAS computes a product of at most so many multiplications on the calling thread. Larger ones are made a
 # few rows at a time: its threads stay busy for some milliseconds, on processors that our blocks need.
 BLAS_MULTIPLICATIONS = 2**18
+FEWEST_ROWS = 8
 
 
 def add_products(
@@ -41,30 +42,29 @@ def code_energies(indices: np.ndarray, codes: np.ndarray, n_atoms: int) -> np.nd
     return result
 
 
-def precondition(rows: np.ndarray, energy: np.ndarray) -> np.ndarray:
-    """See `reference.precondition`."""
-    if rows.dtype not in (np.float64, np.float32):  # half or extended precision: NumPy can
-        return reference.precondition(rows, energy)
-    result = np.empty(rows.shape, rows.dtype)
-    _precondition(np.ascontiguousarray(rows), energy, LEAST_ENERGY, result)
-    return result
-
-
 def gram(atoms: np.ndarray, others: np.ndarray) -> np.ndarray:
     """See `reference.gram`."""
     if atoms.dtype != np.float64 or others.dtype != np.float64:
         atoms, others = atoms.astype(float), others.astype(float)
     products = np.empty((len(atoms), len(others)))
-    inner_products(atoms, others, BLAS_MULTIPLICATIONS, products)
+    inner_products(atoms, others, products)
     return products
 
 
-@compiled
-def inner_products(atoms, others, multiplications, products):
-    """All inner products of two sets of rows, a few rows at a time."""
-    rows = max(1, multiplications // others.size)
-    for first in range(0, len(atoms), rows):
-        np.dot(atoms[first : first + rows], others.T, products[first : first + rows])
+def inner_products(atoms: np.ndarray, others: np.ndarray, products: np.ndarray) -> None:
+    """All inner products of two sets of rows, a few rows at a time: BLAS alone, so nothing is compiled."""
+    rows = BLAS_MULTIPLICATIONS // max(1, others.size)
+    if rows >= len(atoms):
+        np.dot(atoms, others.T, products)
+    elif rows >= FEWEST_ROWS:
+        for first in range(0, len(atoms), rows):
+            np.dot(atoms[first : first + rows], others.T, products[first : first + rows])
+    else:  # so few rows at a time would read all the others again and again: square pieces
+        side = max(FEWEST_ROWS, math.isqrt(BLAS_MULTIPLICATIONS // max(1, others.shape[1])))
+        for first in range(0, len(atoms), side):
+            for second in range(0, len(others), side):
+                piece = products[first : first + side, second : second + side]
+                piece[:] = atoms[first : first + side] @ others[second : second + side].T
 
 
 @compiled
@@ -90,17 +90,3 @@ def _subtract_other_atoms(rows, signals, indptr, indices, codes, moves, atoms):
 def _code_energies(indices, codes, result):
     for a in range(len(indices)):
         result[indices[a]] += np.float64(codes[a]) * codes[a]
-
-
-@compiled
-def _precondition(rows, energy, least, result):
-    if len(rows) != len(energy):
-        raise ValueError("there are not as many rows as energies")
-    mean = 0.0
-    for i in range(len(energy)):
-        mean += energy[i]
-    mean /= len(energy)
-    for i in range(len(energy)):
-        factor = rows.dtype.type(mean / max(energy[i], least * mean) if mean > 0 else 1.0)
-        for p in range(rows.shape[1]):
-            result[i, p] = factor * rows[i, p]

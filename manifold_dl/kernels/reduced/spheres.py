@@ -14,7 +14,7 @@ def dot(a, b):
         raise ValueError("the two vectors differ in length")
     total = 0.0
     for i in range(len(a)):
-        total += a[i] * b[i]
+        total += np.float64(a[i]) * b[i]  # in double precision, whatever the data
     return total
 
 

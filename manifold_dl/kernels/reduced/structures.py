@@ -47,9 +47,8 @@ class InnerFit(NamedTuple):
 
     value: float  # the sum of these minima, from the residual
     gradient: np.ndarray  # k×m: −r xᵀ, scattered to the atoms
-    energies: np.ndarray  # k: ‖X_i‖² of every atom
+    energies: np.ndarray  # k: ‖X_i‖² of every atom; with weights of entries see `weighted_energies`
     codes: StartingCodes  # with increasing indices
-    status: int  # OK, or NOT_OPTIMAL where rounding keeps codes away from the minimum
 
 
 class Geodesic(NamedTuple):
@@ -62,7 +61,7 @@ class Geodesic(NamedTuple):
     atoms: np.ndarray  # k×m: D
     directions: np.ndarray  # k×m: U, unit rows
     angles: np.ndarray  # k: θ
-    DD: np.ndarray  # k×k: DᵀD
+    DD: np.ndarray  # k×k: DᵀD; empty, like the next three, where signals share no products
     DU: np.ndarray
     UD: np.ndarray
     UU: np.ndarray
@@ -79,7 +78,7 @@ class Products(NamedTuple):
 
 
 class WeightedProducts(NamedTuple):
-    """The same where entries have weights w: every signal has Gram matrices of its own."""
+    """The same where every signal has Gram matrices of its own, with weights w of its entries or without."""
 
     codes: np.ndarray  # x₀, the codes at the start
     at_atoms: np.ndarray  # A (w∘y)

@@ -1,9 +1,9 @@
-"""Codes that follow the dictionary where entries have weights, compiled: value, gradient, Hessian product.
+"""Codes that follow the dictionary by Gram matrices of single signals, compiled: value, gradient, Hessian.
 
 The functions of `reference_weighted.py` for one block of signals. They differ from `codes.py` in that every
-signal has a Gram matrix of its own (`weighted_gram.py`), and that residuals are multiplied by the weights.
-Signals whose pivots break down, because the observed entries do not determine their codes, are solved by
-singular values, in the reference.
+signal has a Gram matrix of its own (`weighted_gram.py`), and that residuals are multiplied by the weights,
+where there are any. Nothing here grows with the number of pairs of atoms. Signals whose pivots break down,
+because the observed entries do not determine their codes, are solved by singular values, in the reference.
 """
 
 from typing import Any, NamedTuple
@@ -20,21 +20,29 @@ from manifold_dl.kernels.reduced.codes import (
     NO_INVERSES,
     NO_SIGNALS,
     FitArrays,
+    evaluate_fixed,
     use_inverses,
 )
 from manifold_dl.kernels.reduced.minimum_norm import PIVOT_RATIO, padded_inverses, take
 from manifold_dl.kernels.reduced.structures import Block, Fit, Solutions
 from manifold_dl.kernels.reduced.weighted_gram import (
     factorize_in_place,
+    gather_rows,
+    gather_signal,
+    lower_products,
+    make_gathered,
+    multiply_row,
     pad,
-    weigh,
-    weighted_dots,
-    weighted_gram,
 )
 
 
+def weights_or_empty(block: Block, weights: np.ndarray | None) -> np.ndarray:
+    """The weights of a block as compiled kernels take them: an empty array for none."""
+    return block.signals[:0] if weights is None else weights
+
+
 def fit_weighted_codes(
-    block: Block, weights: np.ndarray, atoms: np.ndarray, mu: float, keep_factors: bool = True
+    block: Block, weights: np.ndarray | None, atoms: np.ndarray, mu: float, keep_factors: bool = True
 ) -> Fit:
     """See `reference_weighted.fit_weighted_codes`."""
     out = FitArrays(
@@ -44,7 +52,7 @@ def fit_weighted_codes(
         factors=np.empty(block.batches.factor_place[-1]) if keep_factors else NO_FACTORS,
         rank_deficient=np.zeros(len(block.signals), np.bool_),
     )
-    signals, batches = (block.signals, weights), tuple(block.batches)
+    signals, batches = (block.signals, weights_or_empty(block, weights)), tuple(block.batches)
     value, n_rank_deficient = _fit(*signals, batches, atoms, float(mu), PIVOT_RATIO, tuple(out))
     factors = out.factors if keep_factors else None
     if n_rank_deficient == 0:
@@ -53,19 +61,22 @@ def fit_weighted_codes(
     rank_deficient = np.flatnonzero(out.rank_deficient)
     indptr, indices, places = take(block.indptr, block.indices, rank_deficient)
     part = Block(block.signals[rank_deficient], indptr, indices, None)
-    rest = reference.fit_weighted_codes(part, weights[rank_deficient], atoms, mu)
+    own = None if weights is None else weights[rank_deficient]
+    rest = reference.fit_weighted_codes(part, own, atoms, mu)
     out.gradient[:] += rest.gradient
     out.energies[:] += rest.energies
     out.codes[places] = rest.solutions.codes
-    inverses = padded_inverses(atoms, indptr, indices, mu, np.sqrt(weights[rank_deficient]))
+    inverses = padded_inverses(atoms, indptr, indices, mu, None if own is None else np.sqrt(own))
     solutions = Solutions(out.codes, factors, rank_deficient, inverses)
     return Fit(value + rest.value, out.gradient, out.energies, solutions)
 
 
 def evaluate_weighted_fixed(
-    block: Block, weights: np.ndarray, atoms: np.ndarray, codes: np.ndarray
+    block: Block, weights: np.ndarray | None, atoms: np.ndarray, codes: np.ndarray
 ) -> tuple[float, np.ndarray]:
     """See `reference_weighted.evaluate_weighted_fixed`."""
+    if weights is None:
+        return evaluate_fixed(block, atoms, codes)
     gradient = np.zeros_like(atoms)
     value = _evaluate_fixed(block.signals, weights, block.indptr, block.indices, atoms, codes, gradient)
     return value, gradient
@@ -84,7 +95,7 @@ class WeightedHessianArrays(NamedTuple):
 
 def weighted_hessian_product(
     block: Block,
-    weights: np.ndarray,
+    weights: np.ndarray | None,
     atoms: np.ndarray,
     mu: float,
     solutions: Solutions,
@@ -98,7 +109,8 @@ def weighted_hessian_product(
         inverse_of[rank_deficient] = np.arange(len(rank_deficient))
     product = aligned_zeros(atoms.shape, atoms.dtype)
     known = WeightedHessianArrays(atoms, direction, codes, factors, inverse_of, inverses)
-    _hessian_product(block.signals, weights, tuple(block.batches), tuple(known), product)
+    own = weights_or_empty(block, weights)
+    _hessian_product(block.signals, own, tuple(block.batches), tuple(known), product)
     return product
 
 
@@ -111,7 +123,7 @@ def _fit(signals, weights, batches_tuple, atoms, mu, pivot_ratio, out_tuple):
     keep = len(factors) > 0
     factor_memory = np.empty(0 if keep else longest(factor_place))
     g_memory, scratch = np.zeros(longest(place)), make_scratch()
-    weighted, r = np.empty((largest_support(first, place), m)), np.empty((1, m), dtype=signals.dtype)
+    gathered, r = make_gathered(largest_support(first, place), m), np.empty((1, m), dtype=signals.dtype)
     rank_deficient = scratch.rank_deficient
     value, n_rank_deficient = _energy_without_atoms(signals, weights, indptr), 0
     for batch in range(len(first) - 1):
@@ -125,9 +137,10 @@ def _fit(signals, weights, batches_tuple, atoms, mu, pivot_ratio, out_tuple):
         L = L.reshape(s * (s + 1) // 2, width)
         for w in range(n):
             j = np.int64(order[first[batch] + w])
-            weigh(atoms, atom, w, weights, j, weighted)
-            weighted_gram(weighted, atoms, atom, w, L)
-            weighted_dots(weighted, s, signals, j, g, w)
+            gather_signal(signals, weights, j, gathered)
+            gather_rows(atoms, atom, w, len(weights) > 0, gathered.roots, gathered.rows)
+            lower_products(gathered.rows, s, w, gathered.tile, L)
+            multiply_row(gathered.signal, np.int64(0), gathered.rows, s, w, g, np.int64(0))
         pad(L, g, n)
         any_rank_deficient = factorize_in_place(L, s, mu, pivot_ratio, scratch)
         solve_lower(L, g)
@@ -151,7 +164,8 @@ def _energy_without_atoms(signals, weights, indptr):
     for j in range(len(signals)):
         if indptr[j] == indptr[j + 1]:
             for p in range(signals.shape[1]):
-                value += weights[j, p] * (signals[j, p] * signals[j, p])
+                square = np.float64(signals[j, p]) * signals[j, p]
+                value += weights[j, p] * square if len(weights) else square
     return value
 
 
@@ -165,12 +179,17 @@ def _add_signal(signals, weights, j, atoms, atom, g, w, at, mu, r, out):
         energy += g[a, w] * g[a, w]
     for p in range(m):
         r[0, p] = signals[j, p]
-        weight += weights[j, p]
     subtract(atoms, atom, w, codes, at, r, np.int64(0))
-    for p in range(m):
-        weighted = weights[j, p] * r[0, p]
-        total += weighted * r[0, p]
-        r[0, p] = weighted
+    if len(weights):
+        for p in range(m):
+            weighted = weights[j, p] * r[0, p]
+            total += weighted * r[0, p]
+            weight += weights[j, p]
+            r[0, p] = weighted
+    else:
+        weight = np.float64(m)
+        for p in range(m):
+            total += r[0, p] * r[0, p]
     for a in range(s):
         i, x = atom[a, w], codes[at + a]
         energies[i] += weight / m * np.float64(x) * x
@@ -214,7 +233,7 @@ def _hessian_product(signals, weights, batches_tuple, known_tuple, product):
     r, v = np.empty((BATCH_SIZE, m), dtype=signals.dtype), np.empty((BATCH_SIZE, m), dtype=signals.dtype)
     wv, g_memory = np.empty((1, m), dtype=signals.dtype), np.zeros(longest(place))
     along = np.empty((largest_support(first, place), BATCH_SIZE))
-    dx = np.empty(longest(indptr), dtype=signals.dtype)
+    dx, one = np.empty(longest(indptr), dtype=signals.dtype), signals.dtype.type(1)
     for batch in range(len(first) - 1):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
@@ -229,8 +248,9 @@ def _hessian_product(signals, weights, batches_tuple, known_tuple, product):
             subtract(atoms, atom, w, codes, indptr[j], r, w)
             subtract(direction, atom, w, codes, indptr[j], v, w)  # v = −Eᵀx
             for p in range(m):
-                r[w, p] *= weights[j, p]
-                wv[0, p] = weights[j, p] * v[w, p]
+                weight = weights[j, p] if len(weights) else one
+                r[w, p] *= weight
+                wv[0, p] = weight * v[w, p]
             dots(direction, atom, w, r, w, g)  # E (w∘r)
             dots(atoms, atom, w, wv, np.int64(0), along)
             for a in range(s):
@@ -244,8 +264,9 @@ def _hessian_product(signals, weights, batches_tuple, known_tuple, product):
             for a in range(s):
                 dx[a] = g[a, w]
             subtract(atoms, atom, w, dx, np.int64(0), v, w)  # v = dr
-            for p in range(m):
-                v[w, p] *= weights[j, p]
+            if len(weights):
+                for p in range(m):
+                    v[w, p] *= weights[j, p]
             for a in range(s):
                 i, xa, da = atom[a, w], 2 * codes[indptr[j] + a], 2 * dx[a]
                 for p in range(m):

@@ -1,9 +1,9 @@
-"""The objective along a geodesic where entries have weights, compiled.
+"""The objective along a geodesic where every signal has a Gram matrix of its own, compiled.
 
 The Gram matrix of a signal at D(t) = D cos θt + U sin θt follows from A diag(w) Aᵀ, A diag(w) Uᵀ and
-U diag(w) Uᵀ of its support. `precompute_weighted_products` forms these once per search, 2s² + s numbers for a
-signal with s atoms; after that φ(t) and φ′(t) cost O(s³) per signal and do not depend on m. The formulas are
-in `reference_weighted.py`.
+U diag(w) Uᵀ of its support, with its weights w, or with none. `precompute_weighted_products` forms these once
+per search, 2s² + s numbers for a signal with s atoms; after that φ(t) and φ′(t) cost O(s³) per signal and do
+not depend on m. The formulas are in `reference_weighted.py`.
 """
 
 from typing import NamedTuple
@@ -18,30 +18,33 @@ from manifold_dl.kernels.reduced.cholesky import make_scratch, solve_lower, solv
 from manifold_dl.kernels.reduced.minimum_norm import PIVOT_RATIO, take
 from manifold_dl.kernels.reduced.refit import clear, unbatch
 from manifold_dl.kernels.reduced.structures import Block, GeodesicPoint, Refit, WeightedProducts
+from manifold_dl.kernels.reduced.weighted import weights_or_empty
 from manifold_dl.kernels.reduced.weighted_gram import (
+    all_products,
     factorize_in_place,
-    weigh,
-    weighted_dots,
-    weighted_gram,
-    weighted_row,
+    gather_rows,
+    gather_signal,
+    lower_products,
+    make_gathered,
+    multiply_row,
 )
 
 
 def precompute_weighted_products(
-    block: Block, weights: np.ndarray, atoms: np.ndarray, mu: float, codes: np.ndarray, U: np.ndarray
+    block: Block, weights: np.ndarray | None, atoms: np.ndarray, mu: float, codes: np.ndarray, U: np.ndarray
 ) -> WeightedProducts:
     """See the reference. The order is that of the batches, padded with zeros."""
     n_codes, n_lower = len(block.batches.indices), int(block.batches.factor_place[-1])
     sizes = n_codes, n_codes, n_codes, n_lower, 2 * n_lower - n_codes, n_lower
     products = WeightedProducts(*(np.zeros(size) for size in sizes))
-    arrays = tuple(block.batches), tuple(products)
-    _precompute_products(block.signals, weights, *arrays, atoms, float(mu), codes, U)
+    arrays, own = (tuple(block.batches), tuple(products)), weights_or_empty(block, weights)
+    _precompute_products(block.signals, own, *arrays, atoms, float(mu), codes, U)
     return products
 
 
 def refit_weighted_codes(
     block: Block,
-    weights: np.ndarray,
+    weights: np.ndarray | None,
     products: WeightedProducts,
     mu: float,
     point: GeodesicPoint,
@@ -65,7 +68,7 @@ def refit_weighted_codes(
 
 def _refit_rank_deficient(
     block: Block,
-    weights: np.ndarray,
+    weights: np.ndarray | None,
     products: WeightedProducts,
     mu: float,
     point: GeodesicPoint,
@@ -80,7 +83,7 @@ def _refit_rank_deficient(
     part = Block(block.signals[signals], indptr, indices, None)
     known = WeightedProducts(start, start, start, start, start, start)
     rest = weighted_reference.refit_weighted_codes(
-        part, weights[signals], known, mu, by_reference, True, found
+        part, None if weights is None else weights[signals], known, mu, by_reference, True, found
     )
     if codes is not None:
         codes[places] = found
@@ -101,7 +104,9 @@ def _precompute_products(signals, weights, batches_tuple, products_tuple, atoms,
     batches, products = Batches(*batches_tuple), WeightedProducts(*products_tuple)
     first, place, factor_place, indptr = batches.first, batches.place, batches.factor_place, batches.indptr
     order, m = batches.signals, signals.shape[1]
-    weighted = np.empty((largest_support(first, place), m))
+    gathered = make_gathered(largest_support(first, place), m)
+    rows, roots, tile = gathered.rows, gathered.roots, gathered.tile
+    rows_of_U = np.empty(rows.shape)
     for batch in range(len(first) - 1):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         low, high = factor_place[batch], factor_place[batch + 1]
@@ -115,13 +120,13 @@ def _precompute_products(signals, weights, batches_tuple, products_tuple, atoms,
         DU = products.DU[2 * low - begin : 2 * high - end].reshape(s * s, width)
         for w in range(n):
             j = np.int64(order[first[batch] + w])
-            weigh(U, atom, w, weights, j, weighted)
-            weighted_dots(weighted, s, signals, j, bu, w)
-            weighted_gram(weighted, U, atom, w, UU)
-            for b in range(s):  # DU[b·s + a] = ⟨w∘u_b, d_a⟩
-                weighted_row(weighted, b, atoms, atom, s, w, DU, b * s)
-            weigh(atoms, atom, w, weights, j, weighted)
-            weighted_gram(weighted, atoms, atom, w, DD)
+            gather_signal(signals, weights, j, gathered)
+            gather_rows(atoms, atom, w, len(weights) > 0, roots, rows)
+            gather_rows(U, atom, w, len(weights) > 0, roots, rows_of_U)
+            multiply_row(gathered.signal, np.int64(0), rows_of_U, s, w, bu, np.int64(0))
+            lower_products(rows, s, w, tile, DD)
+            lower_products(rows_of_U, s, w, tile, UU)
+            all_products(rows_of_U, rows, s, w, tile, DU)  # DU[b·s + a] = ⟨w∘u_b, d_a⟩
             for a in range(s):
                 x0[a, w] = codes[indptr[j] + a]
         # M x₀ and not A (w∘y), which it is but for rounding: at t = 0 there is then exactly nothing to gain.

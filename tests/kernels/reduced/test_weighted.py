@@ -11,12 +11,11 @@ from kernel_cases import (
     both_ridges,
     compiled,
     geodesic_of,
-    gram_of,
     least_squares,
     reference,
 )
 
-from manifold_dl.kernels.reduced import reference_weighted
+from manifold_dl.kernels.reduced import reference_weighted, weighted_gram
 
 
 class WeightedCase(Case):
@@ -47,11 +46,11 @@ class WeightedCase(Case):
     def weighted_refit(self, module, mu, t, with_slope=True, codes=None):
         kernels, block = self.kernels(module)
         fit = self.weighted_fit(module, mu)
-        geodesic = module.init_geodesic(self.atoms, self.direction, fit.gradient, gram_of(self.atoms))
+        geodesic = module.init_geodesic(self.atoms, self.direction, fit.gradient, None, shares_products=False)
         U = geodesic.directions.astype(self.atoms.dtype)
         arguments = block, self.weights
         products = kernels.precompute_weighted_products(*arguments, self.atoms, mu, fit.solutions.codes, U)
-        point = module.geodesic_point(geodesic, np.zeros((len(U), len(U))), t)
+        point = module.geodesic_point(geodesic, None, t)
         return kernels.refit_weighted_codes(*arguments, products, mu, point, with_slope, codes)
 
 
@@ -140,10 +139,58 @@ def test_refits_agree(dtype, mu, t):
     assert case.weighted_refit(compiled, mu, t, with_slope=False).gain == found.gain  # the same bits
 
 
+class SeparateCase(WeightedCase):
+    """Signals without weights that form their own Gram matrices, as those of large dictionaries do."""
+
+    def __init__(self, dtype=np.float64, seed=0):
+        super().__init__(dtype, seed)
+        self.weights = None
+
+
+@both_dtypes
 @both_ridges
-def test_weights_of_one_are_the_unweighted_kernels(mu):
-    case = WeightedCase()
-    case.weights[:] = 1
+def test_compiled_and_reference_agree_without_weights(dtype, mu):
+    case, tolerance = SeparateCase(dtype), LOSS * TOLERANCE[dtype]
+    found, expected = case.weighted_fit(compiled, mu), case.weighted_fit(reference, mu)
+    assert found.value == pytest.approx(expected.value, rel=tolerance)
+    assert_all_close(found.solutions.codes, expected.solutions.codes, tolerance)
+    assert_all_close(found.gradient, expected.gradient, tolerance)
+    products = []
+    for module, fit in ((compiled, found), (reference, expected)):
+        kernels, block = case.kernels(module)
+        products.append(
+            kernels.weighted_hessian_product(block, None, case.atoms, mu, fit.solutions, case.direction)
+        )
+    assert_all_close(*products, tolerance)
+    refits = [case.weighted_refit(module, mu, 0.4) for module in (compiled, reference)]
+    scale = np.sum(case.signals.astype(float) ** 2)
+    assert refits[0].gain == pytest.approx(refits[1].gain, abs=tolerance * scale)
+    assert refits[0].slope == pytest.approx(refits[1].slope, abs=tolerance * scale * case.angles.max())
+
+
+def assert_all_close(found, expected, tolerance):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8, 9, 13])
+def test_products_of_supports_of_any_size_are_those_of_numpy(size):
+    # Rows go through the products four at a time, and the rest one by one.
+    rng = np.random.default_rng(size)
+    left, right = rng.standard_normal((2, size, 11))
+    lower, both = np.zeros((size * (size + 1) // 2, 3)), np.zeros((size * size, 3))
+    weighted_gram.lower_products(left, size, 1, np.empty((4, 4)), lower)
+    weighted_gram.all_products(left, right, size, 1, np.empty((4, 4)), both)
+    np.testing.assert_allclose(lower[:, 1], (left @ left.T)[np.tril_indices(size)], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(both[:, 1], (left @ right.T).ravel(), rtol=0, atol=1e-13)
+    assert not lower[:, ::2].any() and not both[:, ::2].any()  # other lanes of the batch
+
+
+@both_ridges
+@pytest.mark.parametrize("ones", [True, False])
+def test_weights_of_one_and_no_weights_are_the_shared_kernels(mu, ones):
+    case = WeightedCase() if ones else SeparateCase()
+    if ones:
+        case.weights[:] = 1
     found, expected = case.weighted_fit(compiled, mu), case.fit(compiled, mu)
     assert found.value == pytest.approx(expected.value, rel=1e-12)
     assert_close(found.gradient, expected.gradient, np.float64)

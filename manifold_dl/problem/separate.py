@@ -1,8 +1,13 @@
-"""The inner problem where entries have weights: f(D) = Σ_j min_x Σ_p w_jp (y_jp − (D_{Ω_j} x)_p)² + μ‖x‖².
+"""Inner problems in which every signal forms the inner products of its own atoms, and shares none.
 
-A weight of zero is a missing entry. `WeightedRidgeCodes` follow the dictionary, `WeightedFixedCodes` stay.
-Both are an `InnerProblem`, so objective, searches and optimizers are those of unweighted signals. One weight
-per signal needs no inner problem of its own: y times √w has the term of y times w (`engines/weights.py`).
+    f(D) = Σ_j min_x Σ_p w_jp (y_jp − (D_{Ω_j} x)_p)² + μ‖x‖²
+
+With weights w of entries (zero is a missing one) the Gram matrix of a support is each signal's own. Without
+them it is that of all atoms, restricted; but where the dictionary is so large that the supports touch few of
+its pairs, to form it for every signal is cheaper, and nothing grows with the square of the number of atoms
+(`pairs.py`). `SeparateRidgeCodes` follow the dictionary, `SeparateFixedCodes` stay. Both are an
+`InnerProblem`, so objective, searches and optimizers are the same. One weight per signal needs no inner
+problem of its own: y times √w has the term of y times w (`engines/weights.py`).
 """
 
 from dataclasses import dataclass
@@ -16,17 +21,26 @@ from manifold_dl.kernels.reduced import Block, GeodesicPoint, Refit, Solutions, 
 from manifold_dl.kernels.reduced.reference import Positions
 from manifold_dl.problem.evaluation import Evaluation
 from manifold_dl.problem.inner import GeodesicSums, Sums, codes_block, without_factors_block
-from manifold_dl.problem.support import Support
+
+
+def no_weights(data: BlockMap) -> BlockMap:
+    """The weights of blocks whose entries have none."""
+    return BlockMap(no_weights_block, (data,))
+
+
+def no_weights_block(block: Block) -> tuple[None, None]:
+    """None for every block."""
+    return None, None
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedRidgeCodes:
-    """Codes that follow the dictionary on a fixed support, by weighted least squares with the ridge μ.
+class SeparateRidgeCodes:
+    """Codes that follow the dictionary on a fixed support, by (weighted) least squares with the ridge μ.
 
     Parameters
     ----------
     weights : BlockMap
-        Its states are the weights of the entries, n×m like the signals of a block.
+        Its states are the weights of the entries, n×m like the signals of a block, or None (`no_weights`).
     mu : float
         The ridge, which the weights do not multiply.
     has_closed_form : bool
@@ -38,6 +52,7 @@ class WeightedRidgeCodes:
     mu: float = 0.0
     has_closed_form: bool = True
     follows = True
+    shares_products = False
 
     def prepare(self, atoms: np.ndarray) -> None:
         """Nothing: every signal has a Gram matrix of its own."""
@@ -57,14 +72,17 @@ class WeightedRidgeCodes:
         parents = (data, self.weights, fit)
         return engine.total(BlockMap(weighted_hessian_block, parents, (atoms, self.mu, direction)))[0]
 
+    def products(self, data: BlockMap, start: Evaluation, U: np.ndarray) -> BlockMap:
+        assert start.fit is not None  # a search begins where there is a gradient
+        parents = (data, self.weights, start.fit)
+        return BlockMap(weighted_products_block, parents, (start.atoms, self.mu, U))
+
     def start_geodesic(
         self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
     ) -> tuple[BlockMap | None, GeodesicSums]:
-        assert start.fit is not None  # a search begins where there is a gradient
-        parents = (data, self.weights, start.fit)
-        products = BlockMap(weighted_products_block, parents, (start.atoms, self.mu, U))
+        products = self.products(data, start, U)
         engine.total(products)
-        return products, no_common_energy(len(start.atoms))
+        return products, NO_COMMON_ENERGY
 
     def refit(
         self,
@@ -79,22 +97,23 @@ class WeightedRidgeCodes:
         return BlockMap(weighted_refit_block, parents, (self.mu, point, with_slope, keep_codes))
 
 
-def products_are_small(support: Support, m: int) -> bool:
-    """Whether the products of a line search take at most four times as much memory as the signals.
+def products_are_small(largest: int, m: int, has_weights: bool) -> bool:
+    """Whether the products of a line search are few enough numbers, compared with those of the signals.
 
-    With supports of 5 atoms and m = 64 they take 0.9 times as much, and φ(t) costs a fifth of an evaluation.
+    With supports of 5 atoms and m = 64 they are 0.9 times as many, and φ(t) costs a fifth of an evaluation.
+    Forming them costs as much as two evaluations, so where they are many, a search with slopes, which makes
+    one or two, is faster without them. Signals with weights, which take memory too, may have four times as
+    many numbers. `largest` is the size of the largest support.
     """
-    largest = int(np.diff(support.indptr).max(initial=0))
-    return 2 * largest**2 + largest <= 4 * m
+    return 2 * largest**2 + largest <= (4 * m if has_weights else m)
 
 
-def no_common_energy(n_atoms: int) -> GeodesicSums:
-    """No X₀X₀ᵀ that would serve all rows of the atoms: what weighted signals add is part of their `refit`."""
-    return GeodesicSums(np.zeros((n_atoms, n_atoms)), 0)
+# No X₀X₀ᵀ that would serve all rows of the atoms: what the signals add is part of their `refit`.
+NO_COMMON_ENERGY = GeodesicSums(None, 0)
 
 
 def weighted_fit_block(
-    block: Block, weights: np.ndarray, atoms: np.ndarray, mu: float, keep_factors: bool
+    block: Block, weights: np.ndarray | None, atoms: np.ndarray, mu: float, keep_factors: bool
 ) -> tuple[Sums, Solutions]:
     """Codes, value and gradient of one block."""
     fit = reduced.fit_weighted_codes(block, weights, atoms, mu, keep_factors)
@@ -104,7 +123,7 @@ def weighted_fit_block(
 
 def weighted_hessian_block(
     block: Block,
-    weights: np.ndarray,
+    weights: np.ndarray | None,
     solutions: Solutions,
     atoms: np.ndarray,
     mu: float,
@@ -115,7 +134,12 @@ def weighted_hessian_block(
 
 
 def weighted_products_block(
-    block: Block, weights: np.ndarray, solutions: Solutions, atoms: np.ndarray, mu: float, U: np.ndarray
+    block: Block,
+    weights: np.ndarray | None,
+    solutions: Solutions,
+    atoms: np.ndarray,
+    mu: float,
+    U: np.ndarray,
 ) -> tuple[None, WeightedProducts]:
     """What every φ(t) needs of one block."""
     return None, reduced.precompute_weighted_products(block, weights, atoms, mu, solutions.codes, U)
@@ -123,7 +147,7 @@ def weighted_products_block(
 
 def weighted_refit_block(
     block: Block,
-    weights: np.ndarray,
+    weights: np.ndarray | None,
     products: WeightedProducts,
     mu: float,
     point: GeodesicPoint,
@@ -136,7 +160,7 @@ def weighted_refit_block(
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedFixedCodes:
+class SeparateFixedCodes:
     """Codes that stay as they are while the dictionary moves: f is a quadratic in D.
 
     With q(E) = Σ_j ‖√w_j∘(E x_j)‖², f(D) − f(D − P) = ⟨∇f, P⟩ − q(P) and the Hessian product is ∇q(E). So one
@@ -145,7 +169,7 @@ class WeightedFixedCodes:
     Parameters
     ----------
     weights : BlockMap
-        Its states are the weights of the entries, n×m like the signals of a block.
+        Its states are the weights of the entries, n×m like the signals of a block, or None.
     values : BlockMap
         Its states are the codes.
     """
@@ -154,6 +178,7 @@ class WeightedFixedCodes:
     values: BlockMap
     follows = False
     has_closed_form = True
+    shares_products = False
 
     def prepare(self, atoms: np.ndarray) -> None:
         """Nothing: every signal has a Gram matrix of its own."""
@@ -173,10 +198,13 @@ class WeightedFixedCodes:
         parents = (data, self.weights, self.values)
         return engine.total(BlockMap(quadratic_gradient_block, parents, (direction,)))[0]
 
+    def products(self, data: BlockMap, start: Evaluation, U: np.ndarray) -> None:
+        """None: φ needs nothing but the codes."""
+
     def start_geodesic(
         self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
     ) -> tuple[BlockMap | None, GeodesicSums]:
-        return None, no_common_energy(len(start.atoms))
+        return None, NO_COMMON_ENERGY
 
     def refit(
         self,
@@ -194,7 +222,7 @@ class WeightedFixedCodes:
 
 
 def weighted_fixed_block(
-    block: Block, weights: np.ndarray, codes: np.ndarray, atoms: np.ndarray
+    block: Block, weights: np.ndarray | None, codes: np.ndarray, atoms: np.ndarray
 ) -> tuple[Sums, None]:
     """Value and gradient of one block with given codes."""
     value, gradient = reduced.evaluate_weighted_fixed(block, weights, atoms, codes)
@@ -203,7 +231,7 @@ def weighted_fixed_block(
 
 
 def quadratic_gradient_block(
-    block: Block, weights: np.ndarray, codes: np.ndarray, rows: np.ndarray
+    block: Block, weights: np.ndarray | None, codes: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, None]:
     """∇q of one block: 2 Σ_j (w_j∘(E x_j)) x_jᵀ for the rows E."""
     without = block._replace(signals=np.zeros_like(block.signals))
@@ -211,7 +239,7 @@ def quadratic_gradient_block(
 
 
 def quadratic_block(
-    block: Block, weights: np.ndarray, codes: np.ndarray, moved: Positions
+    block: Block, weights: np.ndarray | None, codes: np.ndarray, moved: Positions
 ) -> tuple[Refit, np.ndarray]:
     """q(P) of one block and its derivative ⟨∇q(P), Ṗ⟩, in double precision; the codes stay."""
     without = block._replace(signals=np.zeros(block.signals.shape))
