@@ -73,6 +73,10 @@ class BlockMap:
 class Engine(Protocol):
     """Where the blocks are and what runs the computation. `Threads` is the default."""
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a round takes milliseconds before it computes anything."""
+
     def open(self, source: Sequence[Any]) -> BlockMap:
         """The blocks of a source, one item per block, as a map whose states they are."""
 
@@ -83,8 +87,25 @@ class Engine(Protocol):
         """The states of all blocks, collected for the caller, such as the codes at the end."""
 
 
+def in_order(maps: Sequence[BlockMap]) -> list[BlockMap]:
+    """The maps to run, parents first: those asked for, and parents without states."""
+    order: list[BlockMap] = []
+    for one in maps:
+        if one not in order:
+            missing = [parent for parent in one.parents if parent.states is None]
+            order += [parent for parent in in_order(missing) if parent not in order] if missing else []
+            order.append(one)
+    return order
+
+
 class TreeSum:
     """A sum over a fixed pairwise tree, formed from its leaves in order with one partial sum per level.
+
+    Parameters
+    ----------
+    first : int
+        The number of the first leaf. A worker that has the leaves from there on forms the largest subtrees of
+        the whole tree among them, and whoever has all of these adds them with the same bits.
 
     Examples
     --------
@@ -95,16 +116,24 @@ class TreeSum:
     'abcde'
     """
 
-    def __init__(self) -> None:
-        self._levels: list[tuple[int, Any]] = []  # (leaves, sum), ever smaller
+    def __init__(self, first: int = 0) -> None:
+        self._levels: list[tuple[int, Any]] = []  # (leaves, sum) of subtrees, in order
+        self._next = first
 
-    def add(self, partial: Any) -> None:
-        """Append a leaf. Arrays in it are taken over, and may be changed."""
-        leaves = 1
-        while self._levels and self._levels[-1][0] == leaves:
+    def add(self, partial: Any, leaves: int = 1) -> None:
+        """Append a leaf, or a subtree of so many leaves. Its arrays are taken over, and may be changed."""
+        start = self._next
+        self._next += leaves
+        # Two subtrees of one size are siblings if the left one begins at a multiple of both together.
+        while self._levels and self._levels[-1][0] == leaves and (start - leaves) % (2 * leaves) == 0:
             partial = add(self._levels.pop()[1], partial)
+            start -= leaves
             leaves *= 2
         self._levels.append((leaves, partial))
+
+    def subtrees(self) -> list[tuple[int, Any]]:
+        """The largest subtrees of the leaves so far, in order: (leaves, sum)."""
+        return self._levels
 
     def result(self) -> Any:
         """The sum of all leaves; None if there are none."""

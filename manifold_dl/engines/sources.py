@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manifold_dl._validation import as_matrix, require_finite, warn_once
+from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.protocol import BlockMap, Engine, partition
 from manifold_dl.engines.threads import Threads
 from manifold_dl.engines.units import ORDINARY, divide, dominant_signal, unit_exponent
@@ -17,13 +18,15 @@ from manifold_dl.engines.units import ORDINARY, divide, dominant_signal, unit_ex
 class Signals(NamedTuple):
     """Checked signals in units of 2^exponent: Y = 2^exponent · rowsᵀ. Ordinary signals have exponent 0."""
 
-    rows: np.ndarray  # contiguous, a signal in every row
+    rows: Any  # contiguous, a signal in every row: an array, or a BlockMap with such states
     energy: float  # Σ rows²
     exponent: int
 
 
 def as_signals(signals: Any, engine: Engine = Threads(1)) -> Signals:  # noqa: B008 - frozen
     """The signals in contiguous rows, checked: one pass over ordinary ones computes their energy as well."""
+    if isinstance(signals, BlockedSignals):  # they were checked when they were opened
+        return Signals(signals.rows, signals.energy, signals.exponent)
     Y = as_matrix(signals, "signals", finite=False)
     rows = np.ascontiguousarray(Y.T)
     energy, exponent = squared_norm(rows, engine), 0

@@ -7,18 +7,20 @@ block, and partial results are added in the order of the blocks.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral
-from threading import Condition, Lock
+from threading import Lock
 from typing import Any, NamedTuple
 
-from manifold_dl.engines.protocol import BlockFunction, BlockMap, Engine, TreeSum
+from manifold_dl.engines.ordered_map import available_threads, forget_pool, ordered_map_reduce
+from manifold_dl.engines.protocol import BlockFunction, BlockMap, Engine, TreeSum, in_order
+from manifold_dl.engines.scratch import MappedBlocks, StoredStates
 
 _chosen: ContextVar[int | None] = ContextVar("threads chosen for a with block", default=None)
+_engine: ContextVar[Engine | None] = ContextVar("engine chosen for a with block", default=None)
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,11 @@ class Threads:
     ----------
     n : int, optional
         The number of threads; all processors by default. No more work than there are processors (or eight).
+    memory : int
+        Bytes of signals that are read from a file into memory; larger files stay where they are, and what is
+        computed from their signals may take so many bytes, too, before it goes to scratch files.
+    scratch : path, optional
+        The folder of scratch files; that of `tempfile` by default.
 
     Examples
     --------
@@ -40,6 +47,10 @@ class Threads:
     """
 
     n: int | None = None
+    memory: int = field(default=2**29, repr=False)
+    scratch: str | os.PathLike[str] | None = field(default=None, repr=False)
+
+    is_remote = False
 
     def __post_init__(self) -> None:
         as_threads(self.n)
@@ -47,7 +58,7 @@ class Threads:
     def open(self, source: Sequence[Any]) -> BlockMap:
         """The items of `source`, one per block, as the states of a map."""
         blocks = BlockMap(_no_function)
-        blocks.states = list(source)
+        blocks.states = source if isinstance(source, MappedBlocks) else list(source)
         return blocks
 
     def total(self, *maps: BlockMap) -> list[Any]:
@@ -58,15 +69,13 @@ class Threads:
         """
         for one in maps:
             if one.states is not None:
-                raise ValueError(
-                    "this map has been run, and its sums were returned then: make a new BlockMap."
-                )
+                raise ValueError("this map has been run, and its sums were returned: make a new BlockMap.")
         if len(maps) == 1 and _is_small(maps[0]):
             return [_run_small(maps[0])]
         with _lock:  # two threads may need the states of one parent at a time
-            tasks = [Task(one, one.function, one.parents, one.common) for one in _in_order(maps)]
-            n_blocks = len(_root(maps[0]).states)
-        states = {id(task.map): [None] * n_blocks for task in tasks}
+            tasks = [Task(one, one.function, one.parents, one.common) for one in in_order(maps)]
+            n_blocks, new_states = _new_states(tasks)
+        states = {id(task.map): new_states() for task in tasks}
         places = [next(p for p, task in enumerate(tasks) if task.map is one) for one in maps]
         sums = [TreeSum() for _ in maps]
 
@@ -86,7 +95,7 @@ class Threads:
         """The states of all blocks."""
         if block_map.states is None:
             self.total(block_map)
-        return block_map.states
+        return list(block_map.states)
 
 
 def _no_function(*arguments: Any) -> tuple[None, None]:
@@ -106,38 +115,38 @@ _lock = Lock()
 
 
 def _is_small(block_map: BlockMap) -> bool:
-    """Whether a map has one block, and can be run at once: there the seam must cost next to nothing."""
-    for parent in block_map.parents:
-        if parent.states is None or len(parent.states) != 1:
-            return False
-    return bool(block_map.parents)
+    """Whether a map that has not been run has one block: there the seam must cost next to nothing."""
+    parents = block_map.parents
+    while parents:
+        states, parents = parents[0].states, parents[0].parents
+        if states is not None:
+            return len(states) == 1
+    return False
 
 
 def _run_small(block_map: BlockMap) -> Any:
-    """Run a map on its one block, keep the state, return the partial."""
-    states = [parent.states[0] for parent in block_map.parents]
-    partial_sum, state = block_map.function(*states, *block_map.common)
+    """Run a map on its one block, keep the state, return the partial; None if another thread just did."""
+    parents, common = block_map.parents, block_map.common  # first: they are released when it has been run
+    if block_map.states is not None:
+        return None
+    arguments = []
+    for parent in parents:
+        if parent.states is None:
+            _run_small(parent)
+        arguments.append(parent.states[0])
+    partial_sum, state = block_map.function(*arguments, *common)
     block_map.states = [state]
     _release(block_map)
     return partial_sum
 
 
-def _root(block_map: BlockMap) -> BlockMap:
-    """The nearest map whose states are there."""
-    while block_map.states is None:
-        block_map = block_map.parents[0]
-    return block_map
-
-
-def _in_order(maps: Sequence[BlockMap]) -> list[BlockMap]:
-    """The maps to run, parents first: those asked for, and parents without states."""
-    order: list[BlockMap] = []
-    for one in maps:
-        if one not in order:
-            missing = [parent for parent in one.parents if parent.states is None]
-            order += [parent for parent in _in_order(missing) if parent not in order] if missing else []
-            order.append(one)
-    return order
+def _new_states(tasks: Sequence[Task]) -> tuple[int, Callable[[], Any]]:
+    """The number of blocks, and what makes lists for the states of maps: in memory, or as their parents'."""
+    known = [parent.states for task in tasks for parent in task.parents if parent.states is not None]
+    for states in known:
+        if isinstance(states, MappedBlocks | StoredStates):
+            return len(states), states.new_states
+    return len(known[0]), lambda: [None] * len(known[0])
 
 
 def _run_block(tasks: Sequence[Task], states: dict[int, list[Any]], block: int) -> list[Any]:
@@ -155,13 +164,6 @@ def _release(block_map: BlockMap) -> None:
     block_map.parents = block_map.common = ()
 
 
-def available_threads() -> int:
-    """The processors this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 @contextmanager
 def using_threads(threads: int | None) -> Iterator[None]:
     """Inside the block this is the number of threads wherever none is given (None: no change)."""
@@ -170,6 +172,16 @@ def using_threads(threads: int | None) -> Iterator[None]:
         yield
     finally:
         _chosen.reset(token)
+
+
+@contextmanager
+def using_engine(engine: Engine | None) -> Iterator[None]:
+    """Inside the block this is the engine wherever neither engine nor threads are given (None: no change)."""
+    token = _engine.set(_engine.get() if engine is None else engine)
+    try:
+        yield
+    finally:
+        _engine.reset(token)
 
 
 def as_threads(threads: int | None) -> int:
@@ -191,6 +203,8 @@ def as_engine(threads: int | None = None, engine: Engine | None = None) -> Engin
     >>> as_engine(threads=2)
     Threads(n=2)
     """
+    if engine is None and threads is None:
+        engine = _engine.get()
     if engine is None:
         return Threads(as_threads(threads))
     if threads is not None:
@@ -198,94 +212,11 @@ def as_engine(threads: int | None = None, engine: Engine | None = None) -> Engin
     return engine
 
 
-def ordered_map_reduce(
-    function: Callable[[Any], Any], items: Sequence[Any], take: Callable[[Any], Any], threads: int = 1
-) -> None:
-    """Call take(function(item)) for every item, in order; `threads` threads compute, the caller among them.
-
-    A thread that is done takes the next item. A result is handed to `take` as soon as all those before it
-    have been, by the thread that computed it: never two at a time. No thread begins an item that is more than
-    two items per thread ahead of the one to be taken next, so memory does not grow with the number of items.
-
-    Examples
-    --------
-    >>> totals = []
-    >>> ordered_map_reduce(abs, [-1, 2, -3], totals.append, threads=2)
-    >>> totals
-    [1, 2, 3]
-    """
-    if threads == 1 or len(items) < 2:
-        for item in items:
-            take(function(item))
-        return
-    turns, waiting, changed, taken, failed = iter(range(len(items))), {}, Condition(), 0, False
-
-    def work() -> None:
-        nonlocal taken, failed
-        try:
-            for turn in turns:  # one iterator for all threads: each turn comes up once
-                with changed:  # the thread with the item to be taken next never waits here
-                    while turn - taken > 2 * threads and not failed:
-                        changed.wait()
-                if failed:
-                    return
-                result = function(items[turn])
-                with changed:
-                    waiting[turn] = result
-                    while taken in waiting:
-                        take(waiting.pop(taken))
-                        taken += 1
-                    changed.notify_all()
-        except BaseException:  # an error in one item: no thread begins another
-            with changed:
-                failed = True
-                changed.notify_all()
-            raise
-
-    # Each with a copy of the caller's context: np.errstate holds in all threads.
-    n_helpers = min(threads, len(items), most_threads()) - 1
-    helpers = [_pool().submit(copy_context().run, work) for _ in range(n_helpers)]
-    try:
-        work()
-    finally:  # a helper that has not begun by now would find nothing left to do
-        helpers = [helper for helper in helpers if not helper.cancel()]
-        wait(helpers)
-    for helper in helpers:
-        helper.result()
-
-
-def ordered_map(function: Callable[[Any], Any], items: Sequence[Any], threads: int = 1) -> list[Any]:
-    """[function(item) for every item], computed by `threads` threads.
-
-    Examples
-    --------
-    >>> ordered_map(abs, [-1, 2, -3], threads=2)
-    [1, 2, 3]
-    """
-    results: list[Any] = []
-    ordered_map_reduce(function, items, results.append, threads)
-    return results
-
-
-def most_threads() -> int:
-    """The most threads that compute at a time: more than there are processors make nothing faster.
-
-    Eight on small machines, where a program may be tried that will run on a larger one.
-    """
-    return max(available_threads(), 8)
-
-
-@lru_cache(maxsize=1)
-def _pool() -> ThreadPoolExecutor:
-    """The one pool of this process, for all numbers of threads and all callers."""
-    return ThreadPoolExecutor(max_workers=most_threads(), thread_name_prefix="manifold_dl")
-
-
 def _begin_child() -> None:
     """Threads do not survive a fork, and a lock that one of them held stays locked: the child has its own."""
     global _lock
     _lock = Lock()
-    _pool.cache_clear()
+    forget_pool()
 
 
 if hasattr(os, "register_at_fork"):

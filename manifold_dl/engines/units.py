@@ -30,15 +30,19 @@ def unit_exponent(array: np.ndarray, name: str = "signals") -> int:
     >>> unit_exponent(np.array([[3.0, -7.0]])), unit_exponent(np.array([[1e200, 3.0]]))
     (0, 665)
     """
-    largest = max(float(array.max()), -float(array.min()))
-    smallest_normal = np.finfo(array.dtype).tiny
+    return exponent_of(max(float(array.max()), -float(array.min())), array.dtype, name)
+
+
+def exponent_of(largest: float, dtype: np.dtype, name: str = "signals") -> int:
+    """The same from the largest |entry| of an array of this dtype."""
+    smallest_normal = np.finfo(dtype).tiny
     if 0 < largest < smallest_normal:
         raise ValueError(
-            f"{name} has no entry above {largest:.1e}, and numbers of type {array.dtype} below "
+            f"{name} has no entry above {largest:.1e}, and numbers of type {dtype} below "
             f"{smallest_normal:.1e} lose digits. Multiply the data by a large number first."
         )
     exponent = math.frexp(largest)[1]
-    return exponent if abs(exponent) > ORDINARY[array.dtype] else 0
+    return exponent if abs(exponent) > ORDINARY[dtype] else 0
 
 
 def row_exponents(rows: np.ndarray) -> np.ndarray | None:
@@ -56,7 +60,7 @@ def row_exponents(rows: np.ndarray) -> np.ndarray | None:
 
 def divide(array: np.ndarray, exponent: Any) -> np.ndarray:
     """The array divided by 2^exponent, without rounding; itself for 0."""
-    if not np.any(exponent):
+    if _is_zero(exponent):
         return array
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(array, -exponent)
@@ -75,12 +79,16 @@ def as_units(codes: np.ndarray, exponent: int) -> np.ndarray:
 def multiply(codes: np.ndarray, exponent: Any) -> np.ndarray:
     """Codes times 2^exponent: back in the units of the signals."""
     codes = divide(codes, -exponent)
-    if np.any(exponent) and not np.isfinite(codes).all():
+    if not _is_zero(exponent) and not np.isfinite(codes).all():
         raise ValueError(
             f"signals are so large that their codes exceed the largest number of type {codes.dtype}: "
             "divide the signals by a large number first."
         )
     return codes
+
+
+def _is_zero(exponent: Any) -> bool:
+    return exponent == 0 if isinstance(exponent, int) else not np.any(exponent)
 
 
 def times_square(value: float, exponent: int) -> float:
@@ -115,7 +123,12 @@ def norms_or_one(atoms: np.ndarray) -> np.ndarray:
 
     Columns divided by these norms keep their bits where they are unit atoms already.
     """
+    rounding = 4 * math.sqrt(len(atoms)) * float(np.finfo(atoms.dtype).eps)
+    with np.errstate(over="ignore"):
+        norms = np.linalg.norm(atoms, axis=0)
+    if np.abs(norms - 1).max() <= rounding:  # the usual case
+        return np.ones_like(norms)
     largest = np.abs(atoms).max(axis=0)  # first, so that the squares neither overflow nor vanish
     norms = largest * np.linalg.norm(atoms / largest, axis=0)
-    norms[np.abs(norms - 1) <= 4 * np.sqrt(len(atoms)) * np.finfo(atoms.dtype).eps] = 1
+    norms[np.abs(norms - 1) <= rounding] = 1
     return norms

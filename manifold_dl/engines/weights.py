@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from manifold_dl._validation import as_observed
+from manifold_dl.engines.blocked import BlockedSignals
+from manifold_dl.engines.blocked_weights import BlockedWeights, root_block, rooted_block
 from manifold_dl.engines.protocol import BlockMap, Engine, partition
 from manifold_dl.engines.sources import as_signals
 
@@ -24,25 +26,26 @@ class WeightedSignals:
 
     Attributes
     ----------
-    rows : n×m array
-        A signal in every row, in units of 2^exponent; with a weight per signal multiplied by its root.
+    rows : n×m array or BlockMap
+        A signal in every row, in units of 2^exponent; with a weight per signal multiplied by its root. Where
+        an engine has the signals, rows, weights and roots are maps whose states are those of a block.
     energy : float
         Σ w y², in units of 4^exponent.
     exponent : int
         0 for ordinary signals (`units.py`).
-    weights : n×m array or None
+    weights : n×m array, BlockMap or None
         Weights of the entries.
-    roots : array of length n or None
+    roots : array of length n, BlockMap or None
         √w of one weight per signal.
     total_weight : float
         The number of signals; with weights the sum of the mean weights of the signals.
     """
 
-    rows: np.ndarray
+    rows: Any
     energy: float
     exponent: int
-    weights: np.ndarray | None
-    roots: np.ndarray | None
+    weights: Any
+    roots: Any
     total_weight: float
 
     def scaled(self, codes: np.ndarray, indptr: np.ndarray) -> np.ndarray:
@@ -67,6 +70,8 @@ def as_weighted_signals(signals: Any, weights: Any, engine: Engine) -> WeightedS
     >>> known.rows.tolist(), known.energy, known.total_weight
     ([[3.0, 4.0], [0.0, 1.0]], 27.0, 2.0)
     """
+    if isinstance(signals, BlockedSignals):
+        return _blocked(signals, weights)
     if weights is None:
         rows, energy, exponent = as_signals(signals, engine)
         return WeightedSignals(rows, energy, exponent, None, None, len(rows))
@@ -81,6 +86,27 @@ def as_weighted_signals(signals: Any, weights: Any, engine: Engine) -> WeightedS
     W = np.ascontiguousarray(W.T)
     energy, total = weighted_sums(rows, W, engine)
     return WeightedSignals(rows, energy, exponent, W, None, total / rows.shape[1])
+
+
+def _blocked(signals: BlockedSignals, weights: BlockedWeights | None) -> WeightedSignals:
+    """The same where an engine has signals and weights; computed once."""
+    n = signals.shape[1]
+    if weights is None:
+        return WeightedSignals(signals.rows, signals.energy, signals.exponent, None, None, n)
+    if signals not in weights.signals:
+        if weights.ndim == 1:
+            items = BlockMap(rooted_block, (signals.given, weights.blocks))
+            rooted = BlockedSignals(signals.engine, items, signals.shape, signals.dtype).check()
+            roots = BlockMap(root_block, (weights.blocks,))
+            known = WeightedSignals(rooted.rows, rooted.energy, rooted.exponent, None, roots, weights.total)
+        else:
+            sums = BlockMap(weighted_sums_block, (signals.rows, weights.blocks))
+            ((energy, total),) = signals.engine.total(sums)
+            known = WeightedSignals(
+                signals.rows, energy, signals.exponent, weights.blocks, None, total / len(signals)
+            )
+        weights.signals[signals] = known
+    return weights.signals[signals]
 
 
 def weighted_sums(rows: np.ndarray, weights: np.ndarray, engine: Engine) -> tuple[float, float]:

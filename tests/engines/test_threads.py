@@ -9,16 +9,15 @@ import pytest
 
 from manifold_dl import update_problem
 from manifold_dl.engines import BlockMap, Threads
-from manifold_dl.engines.protocol import SMALLEST_BLOCK
-from manifold_dl.engines.threads import (
+from manifold_dl.engines.ordered_map import (
     _pool,
-    as_engine,
-    as_threads,
     available_threads,
     most_threads,
     ordered_map,
     ordered_map_reduce,
 )
+from manifold_dl.engines.protocol import SMALLEST_BLOCK
+from manifold_dl.engines.threads import as_engine, as_threads
 from manifold_dl.manifolds import Spheres
 from manifold_dl.regularizers import Coherence
 

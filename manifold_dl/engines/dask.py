@@ -1,0 +1,196 @@
+"""The engine of a cluster: workers of Dask keep the blocks of signals, and a round is one task for each.
+
+`Dask` runs the same functions of one block as `Threads` does, and adds their sums over the same tree, so it
+gives the same bits for any number of workers. States stay in the memory of the workers; what a worker takes
+with it when it dies is computed again elsewhere, from the signals. `rounds.py` sends the tasks and copes with
+workers that are lost, `worker.py` is what they run.
+"""
+
+import uuid
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from manifold_dl.engines.protocol import BlockFunction, BlockMap, TreeSum, in_order
+from manifold_dl.engines.rounds import Cluster, ClusterError, Round
+from manifold_dl.engines.worker import Node
+
+__all__ = ["ClusterError", "Dask"]
+
+
+@dataclass(frozen=True)
+class Dask:
+    """Blocks of signals on the workers of a Dask cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client or str, optional
+        The cluster, or its address. By default the client that was made last in this process.
+    patience : float
+        Seconds without a sign of life after which the blocks of a worker are given to others. It gets new
+        ones when it answers again.
+    timeout : float
+        Seconds without any worker, or without the scheduler, after which a round fails.
+
+    Examples
+    --------
+    >>> from distributed import Client, LocalCluster  # doctest: +SKIP
+    >>> client = Client(LocalCluster(n_workers=4, threads_per_worker=1))  # doctest: +SKIP
+    >>> learn_dictionary(dask_array, 256, coder=OMP(sparsity=5), engine=Dask(client))  # doctest: +SKIP
+    """
+
+    client: Any = None
+    patience: float = 30.0
+    timeout: float = 60.0
+
+    is_remote = True
+
+    def __post_init__(self) -> None:
+        for name in ("patience", "timeout"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name}={getattr(self, name)!r}: a positive number of seconds is needed.")
+
+    def open(self, source: Sequence[Any]) -> BlockMap:
+        """The items of `source`, one per block, as states of a map; workers load those that are `Lazy`."""
+        blocks = BlockMap(no_function)
+        blocks.states = RemoteStates(self._driver(), RemoteNode(None, (), (), list(source)))
+        return blocks
+
+    def total(self, *maps: BlockMap) -> list[Any]:
+        """The sum of the partials of each map over all blocks, in one round."""
+        for one in maps:
+            if one.states is not None:
+                raise ValueError(
+                    "this map has been run, and its sums were returned then: make a new BlockMap."
+                )
+        return self._driver().total(maps, self.patience, self.timeout)
+
+    def states(self, block_map: BlockMap) -> list[Any]:
+        """The states of all blocks, brought to this process."""
+        return self.total(BlockMap(state_block, (block_map,)))[0] or []
+
+    def workers(self) -> dict[str, int]:
+        """The workers there are, and their numbers of threads."""
+        return self._driver().cluster.client.nthreads()
+
+    def rounds(self) -> int:
+        """How many rounds there have been."""
+        return self._driver().cluster.n_rounds
+
+    def _driver(self) -> "Driver":
+        client = as_client(self.client)
+        if client not in _drivers:
+            _drivers[client] = Driver(client)
+        return _drivers[client]
+
+
+def as_client(client: Any) -> Any:
+    """The client of a cluster, from itself, an address, or the one that was made last."""
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError(
+            "engines.Dask needs the packages dask and distributed: pip install 'manifold-dl[distributed]'."
+        ) from None
+    if isinstance(client, distributed.Client):
+        return client
+    if isinstance(client, str):
+        if client not in _connected or _connected[client].status != "running":
+            _connected[client] = distributed.Client(client)
+        return _connected[client]
+    if client is not None:
+        raise TypeError(f"client={client!r}: give a distributed.Client, the address of a scheduler, or None.")
+    try:
+        return distributed.default_client()
+    except ValueError:
+        raise ValueError(
+            "engines.Dask() found no client: make one first, client = distributed.Client(), or give the "
+            "address of a scheduler, Dask('tcp://...')."
+        ) from None
+
+
+_connected: dict[str, Any] = {}
+_drivers: "weakref.WeakKeyDictionary[Any, Driver]" = weakref.WeakKeyDictionary()
+
+
+def no_function(*arguments: Any) -> tuple[None, None]:
+    """The function of a map whose states are given."""
+    return None, None
+
+
+def state_block(state: Any) -> tuple[list[Any], None]:
+    """The state of one block as a sum: lists are joined in the order of the blocks."""
+    return [state], None
+
+
+class RemoteNode:
+    """A function of one block, its parents and what is broadcast: how a lost state is computed again."""
+
+    _numbers = count()
+
+    def __init__(
+        self,
+        function: BlockFunction | None,
+        parents: "tuple[RemoteNode, ...]",
+        common: tuple[Any, ...],
+        items: list[Any] | None = None,
+    ) -> None:
+        self.key = f"{next(self._numbers)}"
+        self.function, self.parents, self.common = function, parents, common
+        self.items = items
+        self.n_blocks: int = parents[0].n_blocks if items is None else len(items)
+
+    def message(self) -> Node:
+        """The node as workers are told of it."""
+        return Node(self.key, self.function, tuple(parent.key for parent in self.parents), self.common)
+
+    def lineage(self) -> "list[RemoteNode]":
+        """The node and all that it is computed from, parents first."""
+        found: dict[str, RemoteNode] = {}
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            if node.key not in found:
+                found[node.key] = node
+                waiting.extend(node.parents)
+        return sorted(found.values(), key=lambda node: int(node.key))
+
+
+class RemoteStates:
+    """The states of a map, on the workers; released there when nothing here refers to them."""
+
+    def __init__(self, driver: "Driver", node: RemoteNode) -> None:
+        self.node = node
+        weakref.finalize(self, driver.cluster.dropped_states.append, node.key).atexit = False
+        if not hasattr(node, "finalizer"):
+            node.finalizer = weakref.finalize(node, driver.cluster.dropped_nodes.append, node.key)  # type: ignore[attr-defined]
+            node.finalizer.atexit = False  # type: ignore[attr-defined]
+
+
+class Driver:
+    """Runs maps on one cluster."""
+
+    def __init__(self, client: Any) -> None:
+        self.cluster = Cluster(client, uuid.uuid4().hex)
+
+    def total(self, maps: Sequence[BlockMap], patience: float, timeout: float) -> list[Any]:
+        """See `Dask.total`."""
+        order = in_order(maps)
+        nodes: dict[int, RemoteNode] = {}
+        for one in order:
+            parents = tuple(nodes.get(id(parent)) or parent.states.node for parent in one.parents)
+            nodes[id(one)] = RemoteNode(one.function, parents, one.common)
+        handles = [RemoteStates(self, nodes[id(one)]) for one in order]
+        wanted = [nodes[id(one)] for one in maps]
+        runs = Round(self.cluster, wanted, [handle.node for handle in handles], patience, timeout).run()
+        for one, handle in zip(order, handles, strict=True):
+            one.states = handle
+            one.parents = one.common = ()
+        sums = [TreeSum() for _ in maps]
+        for run in runs:
+            for total, subtrees in zip(sums, run.subtrees, strict=True):
+                for leaves, partial in subtrees:
+                    total.add(partial, leaves)
+        return [total.result() for total in sums]

@@ -1,0 +1,211 @@
+"""Signals in files: `.npy`, folders of them, and zarr arrays, mapped into memory and read block by block.
+
+Files with signals in rows are used where they are: the operating system reads the blocks that are used,
+somewhat ahead of the computation, and drops them where memory is short. Anything else (signals in columns,
+compressed chunks, other types of numbers) is first written as rows into a scratch file. What is computed from
+the signals goes to scratch files, too, where it exceeds the memory of the engine (`scratch.py`).
+"""
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manifold_dl._validation import as_matrix
+from manifold_dl.engines.blocked import BlockedSignals
+from manifold_dl.engines.protocol import Engine, partition
+from manifold_dl.engines.scratch import Budget, MappedBlocks
+from manifold_dl.engines.threads import Threads
+from manifold_dl.engines.worker import Lazy
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+class RowFiles:
+    """Matrices with a signal in every row, mapped from files, one after the other.
+
+    Parameters
+    ----------
+    arrays : list of array
+        Of equal numbers of columns and of one type, float32 or float64.
+    paths : list of path
+        Their files.
+    """
+
+    def __init__(self, arrays: list[np.ndarray], paths: list[Path]) -> None:
+        self.arrays, self.paths = arrays, paths
+        self.first = np.cumsum([0, *(len(array) for array in arrays)])
+        self.shape = int(arrays[0].shape[1]), int(self.first[-1])  # m, n
+        self.dtype = arrays[0].dtype
+
+    def rows(self, part: slice) -> np.ndarray:
+        """Some signals, in rows: a view of the mapped file, or a copy where they stand in two files."""
+        pieces = []
+        for array, first in zip(self.arrays, self.first[:-1].tolist(), strict=True):
+            if first < part.stop and first + len(array) > part.start:
+                pieces.append(array[max(part.start - first, 0) : part.stop - first])
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+    def open(self, engine: Engine) -> BlockedSignals:
+        """The signals on an engine; workers of a cluster read the files themselves."""
+        parts, items = partition(self.shape[1]), None
+        if isinstance(engine, Threads):
+            views = [self.rows(part) for part in parts]
+            items = engine.open(MappedBlocks(views, Budget(engine.memory), engine.scratch))
+        else:
+            items = engine.open([FileBlock(self.paths, part) for part in parts])
+        name = str(self.paths[0] if len(self.paths) == 1 else self.paths[0].parent)
+        return BlockedSignals(engine, items, self.shape, self.dtype, self, name)
+
+
+class FileBlock(Lazy):
+    """A block of signals that a worker of a cluster reads from files that it can see, too."""
+
+    def __init__(self, paths: list[Path], part: slice) -> None:
+        self.paths, self.part = [path.absolute() for path in paths], part
+
+    def load(self) -> np.ndarray:
+        """The signals, in rows."""
+        return np.array(RowFiles([map_matrix(path) for path in self.paths], self.paths).rows(self.part))
+
+
+def open_path(path: str | os.PathLike[str], engine: Engine, finite: bool = True) -> Any:
+    """Signals of a `.npy` file, a folder of them or a zarr array; in memory if they fit.
+
+    Parameters
+    ----------
+    path : path
+        A matrix with a signal in every row; the files of a folder are read in the order of their names.
+    engine : Engine
+    finite : bool
+        Whether NaN is refused in signals that are read into memory.
+
+    Returns
+    -------
+    m×n array or BlockedSignals, not checked yet
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}.")
+    if path.suffix == ".zarr":
+        return open_distant_array(_open_zarr(path).T, engine, finite)
+    paths = sorted(path.glob("*.npy")) if path.is_dir() else [path]
+    if not paths:
+        raise FileNotFoundError(f"there is no .npy file in {path}.")
+    arrays = [map_matrix(one) for one in paths]
+    lengths, kinds = {array.shape[1] for array in arrays}, {str(array.dtype) for array in arrays}
+    if len(lengths) > 1 or len(kinds) > 1:
+        raise ValueError(
+            f"the files in {path} have rows of lengths {sorted(lengths)} and types {sorted(kinds)}: "
+            "one length and one type is needed."
+        )
+    fits = sum(array.nbytes for array in arrays) <= getattr(engine, "memory", 0)
+    if fits:
+        return np.asfortranarray(as_matrix(np.concatenate(arrays).T, str(path), finite))
+    if arrays[0].dtype in FLOATS and all(array.flags.c_contiguous for array in arrays):
+        return RowFiles(arrays, paths).open(engine)
+    starts = np.cumsum([0, *(len(array) for array in arrays)])
+    whole = RowFiles(arrays, paths)
+    return _copied(whole.rows, (int(starts[-1]), lengths.pop()), arrays[0].dtype, engine)
+
+
+def open_distant_array(array: Any, engine: Engine, finite: bool = True) -> Any:
+    """An m×n array that is mapped or fetched in pieces: memory-mapped, of zarr, of Dask.
+
+    Parameters
+    ----------
+    array : array_like
+        With shape, dtype and slices.
+    engine : Engine
+    finite : bool
+        Whether NaN is refused in signals that are read into memory.
+
+    Returns
+    -------
+    m×n array or BlockedSignals, not checked yet
+    """
+    m, n = array.shape
+    if m * n * array.dtype.itemsize <= getattr(engine, "memory", 0):
+        return np.asfortranarray(as_matrix(np.asarray(array), "signals", finite))
+    return _copied(lambda part: np.asarray(array[:, part]).T, (n, m), array.dtype, engine)
+
+
+def open_memmap(array: np.memmap, engine: Engine, finite: bool = True) -> Any:
+    """A memory-mapped m×n array; used where it is, if a signal stands in one piece of its file."""
+    if engine.is_remote:
+        raise ValueError(
+            "these signals are mapped into the memory of this process, and the workers of a cluster have "
+            "their own: give the path of the file, or a Dask array."
+        )
+    rows, root = array.T, array
+    while isinstance(root.base, np.memmap):
+        root = root.base
+    is_in_place = rows.flags.c_contiguous and rows.dtype in FLOATS
+    if array.nbytes <= getattr(engine, "memory", 0) or not is_in_place or root.filename is None:
+        return open_distant_array(array, engine, finite)
+    offset = root.offset + rows.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+    # Mapped once more so that its pages may be written to, which they are not: kernels are compiled for that.
+    again = np.memmap(root.filename, rows.dtype, "c", offset, rows.shape)
+    return RowFiles([np.asarray(again)], [Path(root.filename)]).open(engine)
+
+
+def map_matrix(path: Path) -> np.ndarray:
+    """A matrix of a `.npy` file, mapped into memory. Writing to its pages does not change the file."""
+    try:
+        array = np.load(path, mmap_mode="c", allow_pickle=False)
+    except (ValueError, EOFError, SyntaxError):  # NumPy's message would advise to unpickle it
+        raise ValueError(f"{path} is no .npy file of numbers, or a damaged one.") from None
+    if not isinstance(array, np.ndarray) or array.ndim != 2 or 0 in array.shape:
+        raise ValueError(f"{path} holds no matrix with a signal in every row.")
+    return np.asarray(array)
+
+
+def _open_zarr(path: Path) -> Any:
+    try:
+        import zarr
+    except ImportError:
+        raise ImportError(f"{path} needs the package zarr: pip install zarr.") from None
+    return _Transposable(zarr.open_array(path, mode="r"))
+
+
+class _Transposable:
+    """An n×m zarr array, read as the m×n matrix of signals: zarr does not transpose."""
+
+    def __init__(self, rows: Any) -> None:
+        self._rows, self.dtype, self.shape = rows, rows.dtype, rows.shape[::-1]
+        self.T = self
+
+    def __getitem__(self, index: tuple[slice, slice]) -> np.ndarray:
+        return self._rows[index[1], index[0]].T
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self._rows[:].T
+
+
+def _copied(
+    read: Callable[[slice], np.ndarray], shape: tuple[int, int], dtype: Any, engine: Engine
+) -> BlockedSignals:
+    """Signals written as rows into a scratch file, which is removed when they are not needed any more."""
+    if engine.is_remote:
+        raise ValueError(
+            f"these signals would have to be copied to rows first, which {engine!r} does not do: give a "
+            "Dask array, for example of dask.array.from_zarr, or .npy files with a signal in every row."
+        )
+    kind = dtype if np.dtype(dtype) in FLOATS else np.dtype(np.float64)
+    if np.dtype(dtype).kind not in "fiub":
+        raise TypeError(f"signals has dtype {dtype}; only real numbers are accepted.")
+    folder = tempfile.mkdtemp(prefix="manifold_dl-", dir=getattr(engine, "scratch", None))
+    path = Path(folder) / "rows.npy"
+    rows = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape)
+    for part in partition(shape[0]):
+        rows[part] = read(part)
+    rows.flush()
+    del rows
+    source = RowFiles([map_matrix(path)], [path])
+    weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
+    return source.open(engine)

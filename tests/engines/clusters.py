@@ -1,0 +1,81 @@
+"""Clusters of real processes for tests, and what is learned on them."""
+
+import os
+import signal
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import manifold_dl as mdl
+from manifold_dl.engines import rounds
+
+LIMIT = 300  # seconds for one test, on a busy machine: a run that hangs fails
+
+
+@pytest.fixture(autouse=True)
+def limited():
+    """No test of a cluster may hang."""
+
+    def stop(*arguments):
+        pytest.fail(f"the test took more than {LIMIT} seconds")  # no error that the engine would catch
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(LIMIT)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def local_cluster(n_workers):
+    """A client of a cluster of so many processes on this machine."""
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster) as client:
+        yield client
+
+
+def problem_data(dtype=float, n=9000):
+    """Signals in five blocks, and the arguments of a short run."""
+    Y = mdl.datasets.synthetic(16, 32, n, sparsity=3, snr_db=20, rng=0).signals.astype(dtype)
+    update = mdl.SimCO(mu=0.05)
+    options = {"coder": mdl.OMP(sparsity=3), "update": update, "max_iter": 3, "tol": 0, "rng": 0}
+    return Y, options
+
+
+def assert_same_bits(found, expected):
+    """Dictionary, codes and history of two results."""
+    codes = found.codes if hasattr(found.codes, "indptr") else found.codes.compute()
+    np.testing.assert_array_equal(found.dictionary, expected.dictionary, strict=True)
+    for part in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(codes, part), getattr(expected.codes, part))
+    assert codes.dtype == expected.codes.dtype
+    np.testing.assert_array_equal(found.history.loss, expected.history.loss)
+    np.testing.assert_array_equal(found.history.objective, expected.history.objective)
+    assert found.explained == expected.explained
+
+
+def worker_processes(client):
+    """The process numbers of two workers that are alive: one that was just killed does not answer."""
+    while True:
+        client.wait_for_workers(2)
+        answers = client.run(os.getpid, on_error="ignore").values()
+        if len(found := sorted(pid for pid in answers if pid is not None)) >= 2:
+            return found
+
+
+def at_round(monkeypatch, function, act, number=1):
+    """Call `act()` right after the tasks of the number-th round that runs a function were sent."""
+    submit, seen = rounds.Round._submit, []
+
+    def submit_and_act(self, blocks):
+        bundles = submit(self, blocks)
+        if self.wanted[0].function.__name__ == function:
+            seen.append(function)
+            if len(seen) == number:
+                act()
+        return bundles
+
+    monkeypatch.setattr(rounds.Round, "_submit", submit_and_act)
+    return seen

@@ -1,0 +1,134 @@
+"""Workers that die, stop or come back while they compute: the same bits in the end, or an error."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from clusters import (  # noqa: F401 - a fixture
+    assert_same_bits,
+    at_round,
+    limited,
+    local_cluster,
+    problem_data,
+    worker_processes,
+)
+from distributed import Client, wait
+
+import manifold_dl as mdl
+from manifold_dl.engines import ClusterError, Dask, rounds
+from manifold_dl.learning.result import Reason
+
+
+@pytest.fixture(scope="module")
+def client():
+    with local_cluster(2) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def expected():
+    Y, options = problem_data()
+    return mdl.learn_dictionary(Y, 32, threads=1, **options)
+
+
+def learn(client, patience=20.0):
+    Y, options = problem_data()
+    return mdl.learn_dictionary(Y, 32, engine=Dask(client, patience=patience), **options)
+
+
+@pytest.mark.parametrize(
+    "function, number",
+    [("statistics_block", 1), ("fit_block", 1), ("fit_block", 3), ("refit_block", 2)],
+    ids=["loading", "coding", "fit", "probe"],
+)
+def test_a_worker_that_is_killed_changes_no_bit(client, expected, monkeypatch, function, number):
+    victim = worker_processes(client)[0]
+    seen = at_round(monkeypatch, function, lambda: os.kill(victim, signal.SIGKILL), number)
+    found = learn(client)
+    assert len(seen) >= number
+    assert_same_bits(found, expected)
+
+
+def test_a_worker_that_is_killed_before_its_sums_are_fetched_changes_no_bit(client, expected, monkeypatch):
+    victim, fetch, killed = worker_processes(client)[0], rounds.Round._result, []
+
+    def kill_and_fetch(self, bundle):
+        if self.wanted[0].function.__name__ == "fit_block" and not killed:
+            wait(bundle.future)
+            killed.append(os.kill(victim, signal.SIGKILL))
+        return fetch(self, bundle)
+
+    monkeypatch.setattr(rounds.Round, "_result", kill_and_fetch)
+    assert_same_bits(learn(client), expected)
+    assert killed
+
+
+def test_three_kills_in_a_row_change_no_bit(client, expected, monkeypatch):
+    killed = []
+
+    def kill_another():
+        victim = next(pid for pid in worker_processes(client) if pid not in killed)
+        killed.append(victim)
+        os.kill(victim, signal.SIGKILL)
+
+    for function in ("fit_block", "products_block", "refit_block"):
+        at_round(monkeypatch, function, kill_another, 2)
+    assert_same_bits(learn(client), expected)
+    assert len(killed) == 3
+
+
+def test_all_workers_killed_at_once_change_no_bit(client, expected, monkeypatch):
+    victims = worker_processes(client)
+    at_round(monkeypatch, "fit_block", lambda: [os.kill(pid, signal.SIGKILL) for pid in victims], 2)
+    assert_same_bits(learn(client), expected)
+
+
+def test_a_worker_that_is_stopped_is_overtaken(client, expected, monkeypatch):
+    victim = worker_processes(client)[0]
+    at_round(monkeypatch, "fit_block", lambda: os.kill(victim, signal.SIGSTOP), 2)
+    try:
+        assert_same_bits(learn(client, patience=3.0), expected)
+    finally:
+        os.kill(victim, signal.SIGCONT)
+
+
+@pytest.fixture
+def mortal_cluster(tmp_path):
+    """A scheduler and two workers that nothing starts again: (client, scheduler, workers)."""
+    file, quiet = tmp_path / "scheduler.json", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    dask = [sys.executable, "-m", "dask"]
+    common = ["--scheduler-file", str(file), "--no-dashboard"]
+    processes = [subprocess.Popen([*dask, "scheduler", "--port", "0", *common], **quiet)]
+    for _ in range(2):
+        processes.append(
+            subprocess.Popen([*dask, "worker", "--no-nanny", "--nthreads", "1", *common], **quiet)
+        )
+    client = Client(scheduler_file=str(file))
+    try:
+        client.wait_for_workers(2)
+        yield client, processes[0], processes[1:]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+        client.close(timeout=1)
+
+
+@pytest.mark.parametrize("gone", ["workers", "scheduler"])
+def test_a_cluster_that_is_gone_is_an_error_with_the_result_until_then(mortal_cluster, monkeypatch, gone):
+    client, scheduler, workers = mortal_cluster
+    Y, options = problem_data()
+    victims = workers if gone == "workers" else [scheduler]
+    at_round(monkeypatch, "fit_block", lambda: [process.kill() for process in victims], 8)  # iteration 1
+    with pytest.raises(ClusterError, match=r"no workers|scheduler does not answer") as caught:
+        mdl.learn_dictionary(Y, 32, engine=Dask(client, timeout=3.0), **options)
+    partial = caught.value.partial
+    assert partial.reason is Reason.FAILED and len(partial.history) == 1
+    first = mdl.learn_dictionary(
+        Y, 32, threads=1, **options | {"max_iter": 3, "callbacks": [lambda step: True]}
+    )
+    np.testing.assert_array_equal(partial.dictionary, first.dictionary)
+    assert (partial.codes != first.codes).nnz == 0

@@ -1,0 +1,162 @@
+"""Signals in files: the bits of an array, with as little memory as is allowed, and nothing left over."""
+
+import gc
+import os
+
+import numpy as np
+import pytest
+from clusters import assert_same_bits, problem_data
+
+import manifold_dl as mdl
+from manifold_dl.engines import Threads
+from manifold_dl.engines.opening import open_signals
+from manifold_dl.engines.scratch import Budget, MappedBlocks
+from manifold_dl.learning.distant_codes import load_codes
+
+
+@pytest.fixture(scope="module")
+def data():
+    return problem_data()
+
+
+@pytest.fixture(scope="module")
+def expected(data):
+    return mdl.learn_dictionary(data[0], 32, threads=1, **data[1])
+
+
+@pytest.fixture
+def row_file(data, tmp_path):
+    np.save(tmp_path / "rows.npy", np.ascontiguousarray(data[0].T))
+    return tmp_path / "rows.npy"
+
+
+@pytest.mark.parametrize("memory", [0, 10**6], ids=["all on disk", "some in memory"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_file_gives_the_bits_of_an_array(data, expected, row_file, memory, threads):
+    engine = Threads(threads, memory=memory)
+    found = mdl.learn_dictionary(row_file, 32, engine=engine, **data[1])
+    assert not hasattr(found.codes, "indptr")  # computed when they are asked for
+    assert_same_bits(found, expected)
+
+
+def test_a_small_file_is_read_into_memory(data, expected, row_file):
+    assert_same_bits(mdl.learn_dictionary(str(row_file), 32, threads=2, **data[1]), expected)
+
+
+def columns(Y, folder):
+    np.save(folder / "columns.npy", np.asfortranarray(Y.T))
+    return folder / "columns.npy"
+
+
+def folder_of_files(Y, folder):
+    (folder / "parts").mkdir()
+    for number, rows in enumerate(np.array_split(Y.T, 3)):  # blocks go across files
+        np.save(folder / "parts" / f"{number}.npy", np.ascontiguousarray(rows))
+    return folder / "parts"
+
+
+def mapped(Y, folder):
+    np.save(folder / "rows.npy", np.ascontiguousarray(Y.T))
+    return np.load(folder / "rows.npy", mmap_mode="r").T
+
+
+def part_of_a_mapped_file(Y, folder):
+    np.save(folder / "more.npy", np.concatenate([np.ones((100, len(Y))), Y.T]))
+    return np.load(folder / "more.npy", mmap_mode="r").T[:, 100:]
+
+
+def zarr_array(Y, folder):
+    zarr = pytest.importorskip("zarr")
+    array = zarr.create_array(folder / "rows.zarr", shape=Y.T.shape, dtype=Y.dtype, chunks=(4000, 16))
+    array[:] = Y.T
+    return folder / "rows.zarr"
+
+
+def dask_array(Y, folder):
+    return pytest.importorskip("dask.array").from_array(Y, chunks=(16, 2500))
+
+
+FORMS = [columns, folder_of_files, mapped, part_of_a_mapped_file, zarr_array, dask_array]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+def test_every_form_of_file_gives_the_same_bits(data, expected, tmp_path, form):
+    signals = form(data[0], tmp_path)
+    found = mdl.learn_dictionary(signals, 32, engine=Threads(2, memory=0), **data[1])
+    assert_same_bits(found, expected)
+
+
+def test_single_precision_and_replaced_atoms_give_the_bits_of_an_array(tmp_path):
+    Y, options = problem_data(np.float32)
+    init = mdl.manifolds.Spheres(16, 32).random_point(np.random.default_rng(0))
+    init[:, 1] = init[:, 0]
+    options |= {"init": init}
+    expected = mdl.learn_dictionary(Y, 32, threads=1, **options)
+    assert expected.history.replaced.sum() > 0
+    np.save(tmp_path / "rows.npy", np.ascontiguousarray(Y.T))
+    found = mdl.learn_dictionary(tmp_path / "rows.npy", 32, engine=Threads(2, memory=0), **options)
+    assert_same_bits(found, expected)
+
+
+def test_codes_are_written_to_disk_on_request(data, expected, row_file, tmp_path):
+    found = mdl.learn_dictionary(row_file, 32, engine=Threads(2, memory=0), **data[1])
+    found.codes.save(tmp_path / "codes")
+    stored = load_codes(tmp_path / "codes", 32)
+    assert (stored != expected.codes).nnz == 0
+    assert sorted(os.listdir(tmp_path / "codes")) == ["indices.npy", "indptr.npy", "values.npy"]
+
+
+def test_a_result_is_stored_without_codes_that_are_not_in_memory(data, row_file, tmp_path):
+    found = mdl.learn_dictionary(row_file, 32, engine=Threads(2, memory=0), **data[1])
+    mdl.save(found, tmp_path / "result.npz")
+    again = mdl.load(tmp_path / "result.npz")
+    np.testing.assert_array_equal(again.dictionary, found.dictionary)
+    assert again.codes is None and "32 atoms" in str(again) and "asked for" in str(found)
+
+
+def test_nothing_is_left_in_the_scratch_folder(data, tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    engine = Threads(1, memory=0, scratch=scratch)
+    found = mdl.learn_dictionary(columns(data[0], tmp_path), 32, engine=engine, **data[1])
+    del found
+    gc.collect()
+    assert os.listdir(scratch) == []
+
+
+def test_states_beyond_the_budget_are_read_back_as_they_were():
+    views = [np.arange(12.0).reshape(6, 2) + b for b in range(4)]
+    blocks = MappedBlocks(views, Budget(2000))
+    states = blocks.new_states()
+    rng = np.random.default_rng(0)
+    given = [(views[b], rng.standard_normal(100), ("name", None, rng.integers(9, size=7))) for b in range(4)]
+    for b, state in enumerate(given):
+        states[b] = state
+    assert states[3] is not given[3] and states[0] is given[0]
+    for found, state in zip(states, given, strict=True):
+        assert found[0] is state[0]  # signals are not copied
+        np.testing.assert_array_equal(found[1], state[1])
+        np.testing.assert_array_equal(found[2][2], state[2][2])
+        assert found[1].flags.writeable and found[2][:2] == ("name", None)
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda folder: folder / "none.npy", "there is no file"),
+        (lambda folder: folder, "no .npy file in"),
+        (lambda folder: (folder / "text.npy").write_text("text") and folder / "text.npy", "damaged"),
+        (lambda folder: np.save(folder / "line.npy", np.ones(3)) or folder / "line.npy", "no matrix"),
+    ],
+    ids=["absent", "empty folder", "no array", "no matrix"],
+)
+def test_files_without_signals_are_refused_with_a_sentence(tmp_path, make, words):
+    with pytest.raises((ValueError, FileNotFoundError), match=words):
+        open_signals(make(tmp_path), threads=1)
+
+
+def test_a_folder_of_different_matrices_is_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((3, 4)))
+    np.save(tmp_path / "b.npy", np.ones((3, 5)))
+    with pytest.raises(ValueError, match=r"lengths \[4, 5\]"):
+        open_signals(tmp_path, threads=1)
