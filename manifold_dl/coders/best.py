@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl.coders.calling import run_coder
-from manifold_dl.coders.checks import as_problem
+from manifold_dl.coders.checks import as_problem, require_array
 from manifold_dl.coders.protocol import SparseCoder, properties_of
 from manifold_dl.engines import BlockMap, Engine
 from manifold_dl.engines.protocol import partition
@@ -103,6 +103,7 @@ class BestOf:
         csc_array
             d×n, of the dtype of the signals.
         """
+        require_array(signals, self)
         Y, D, W = as_problem(signals, dictionary, weights)
         options = {"codes": codes, "iteration": iteration, "threads": threads, "weights": W}
         found = [run_coder(coder, Y, D, **options) for coder in self.coders]

@@ -12,13 +12,14 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl.engines import BlockMap
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, CodesBlock
 from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.units import CODABLE, column_norms, divide, multiply, row_exponents
 from manifold_dl.kernels import coding as kernels
 from manifold_dl.kernels.coding import Codes, PreparedDictionary, StartingCodes
 from manifold_dl.kernels.reduced.minimum_norm import take
-from manifold_dl.problem.support import Support
+from manifold_dl.problem.support import Support, narrow
 
 
 def in_any_units(settings: Any, exponent: int, dtype: np.dtype) -> Any:
@@ -59,40 +60,58 @@ class CompactCodes(NamedTuple):
 
 
 def encode_blocks(
-    Y: np.ndarray,
+    Y: Any,
     D: np.ndarray,
     coding: Coding,
     threads: int | None = None,
     start: Support | None = None,
-    weights: np.ndarray | None = None,
-) -> scipy.sparse.csc_array:
+    weights: Any = None,
+) -> Any:
     """Codes (d×n) of the columns of Y (m×n) over the columns of D (m×d), block by block.
 
     Parameters
     ----------
     Y, D : arrays
-        Checked by `checks.as_problem`.
+        Checked by `checks.as_problem`. Y may be `BlockedSignals`: then the codes stay with the engine.
     coding : Coding
         The kernel and its settings.
     threads : int, optional
         All processors by default.
     start : Support, optional
         Codes of all signals to start from, for a kernel that takes them.
-    weights : m×n array, optional
+    weights : m×n array or BlockedWeights, optional
         Of the entries; Y is zero where they are.
 
     Returns
     -------
-    csc_array
+    csc_array or BlockedCodes
     """
     norms = _norms(D) if coding.unit_atoms else None
     dictionary = kernels.prepare(np.ascontiguousarray(D.T if norms is None else (D / norms).T))
+    if isinstance(Y, BlockedSignals):
+        parents = (Y.given, Y.engine.open([None] * Y.n_blocks) if weights is None else weights.blocks)
+        codes = BlockMap(encode_codes_block, parents, (dictionary, norms, coding))
+        return BlockedCodes(Y.engine, codes, (D.shape[1], Y.shape[1]), Y.dtype)
     engine = as_engine(threads)
     blocks = engine.open([_block(Y, part, start, weights) for part in partition(Y.shape[1])])
     found = engine.states(BlockMap(encode_block, (blocks,), (dictionary, norms, coding)))
-    counts, indices, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    return scipy.sparse.csc_array((values, indices, indptr), shape=(D.shape[1], Y.shape[1]))
+    return _joined(found, D.shape[1])
+
+
+def _joined(blocks: list[CompactCodes], n_atoms: int) -> scipy.sparse.csc_array:
+    """The codes of all blocks in one array; the list is emptied, so that not all are in memory twice."""
+    sizes = np.concatenate([block.counts for block in blocks])
+    indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    n_entries = int(indptr[-1])
+    indices, values = np.empty(n_entries, np.int32), np.empty(n_entries, blocks[0].values.dtype)
+    end = n_entries
+    while blocks:
+        block = blocks.pop()
+        begin = end - len(block.values)
+        indices[begin:end], values[begin:end] = block.indices, block.values
+        end = begin
+    shape = (n_atoms, len(sizes))
+    return scipy.sparse.csc_array((values, indices, narrow(indptr)), shape=shape)
 
 
 def encode_block(
@@ -118,6 +137,19 @@ def encode_block(
                 f"the largest number of type {codes.values.dtype}. Multiply the atoms by a large number."
             )
     return None, codes
+
+
+def encode_codes_block(
+    rows: np.ndarray,
+    weights: np.ndarray | None,
+    dictionary: PreparedDictionary,
+    norms: np.ndarray | None,
+    coding: Coding,
+) -> tuple[None, CodesBlock]:
+    """The same for signals that an engine has."""
+    _, codes = encode_block(CoderBlock(rows, None, weights), dictionary, norms, coding)
+    indptr = np.concatenate([[0], np.cumsum(codes.counts, dtype=np.int64)])
+    return None, CodesBlock(indptr, codes.indices, codes.values)
 
 
 def _norms(D: np.ndarray) -> np.ndarray | None:
@@ -201,5 +233,15 @@ def _encode(block: CoderBlock, dictionary: PreparedDictionary, coding: Coding, e
             coding.unit_atoms,
             block.start,
         )
-    used = np.arange(indices.shape[1]) < counts[:, None]
-    return CompactCodes(counts, indices[used], values[used])
+    return _compact(Codes(counts, indices, values))
+
+
+def _compact(codes: Codes) -> CompactCodes:
+    """The entries that count, in a row. Supports are often of one size, or much smaller than the rows."""
+    counts, indices, values = codes
+    n, width = indices.shape
+    if n == 0 or counts.min() == width:
+        return CompactCodes(counts, indices.ravel(), values.ravel())
+    ends = np.cumsum(counts, dtype=np.int64)
+    places = np.arange(ends[-1]) + np.repeat(width * np.arange(n) - (ends - counts), counts)
+    return CompactCodes(counts, indices.ravel()[places], values.ravel()[places])

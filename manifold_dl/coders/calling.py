@@ -11,19 +11,18 @@ import scipy.sparse
 
 from manifold_dl._validation import require_sound_indices
 from manifold_dl.components.calling import call, require_weights
-from manifold_dl.components.errors import ComponentError, naming
+from manifold_dl.components.errors import ComponentError, is_users, naming
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals
 
 
-def run_coder(
-    coder: Any, signals: np.ndarray, dictionary: np.ndarray, **options: Any
-) -> scipy.sparse.csc_array:
+def run_coder(coder: Any, signals: Any, dictionary: np.ndarray, **options: Any) -> Any:
     """The codes of `signals` by any coder, in one form.
 
     Parameters
     ----------
     coder : SparseCoder
         Its codes may be sparse or dense; `as_codes` says what is refused.
-    signals : m×n array
+    signals : m×n array or BlockedSignals
         A signal in every column.
     dictionary : m×d array
         An atom in every column.
@@ -33,7 +32,7 @@ def run_coder(
 
     Returns
     -------
-    csc_array
+    csc_array or BlockedCodes
         d×n, of the dtype of the signals.
 
     Raises
@@ -51,15 +50,18 @@ def run_coder(
     """
     if options.get("weights") is not None:
         require_weights(coder, "coder", coder.encode)
+    if isinstance(signals, BlockedSignals) and is_users(coder):
+        raise TypeError(
+            f"the coder {coder!r} takes arrays, and these signals are with {signals.engine!r}: use one of "
+            "this package, or signals in memory."
+        )
     with naming(coder, "coder"):
         codes = call(coder, "coder", coder.encode, signals, dictionary, **options)
         shape = (dictionary.shape[1], signals.shape[1])
         return as_codes(codes, coder, shape, signals.dtype)
 
 
-def as_codes(
-    codes: Any, coder: Any, shape: tuple[int, int], dtype: np.dtype, role: str = "coder"
-) -> scipy.sparse.csc_array:
+def as_codes(codes: Any, coder: Any, shape: tuple[int, int], dtype: np.dtype, role: str = "coder") -> Any:
     """The codes that a component returned: a finite csc_array of d×n numbers with sorted indices.
 
     A csc_array in this form is returned as it is. Other sparse formats and dense d×n arrays are converted; a
@@ -93,6 +95,8 @@ def as_codes(
     >>> as_codes([[0.0, 2.0], [3.0, 0.0]], OMP(sparsity=1), shape=(2, 2), dtype=float).indices.tolist()
     [1, 0]
     """
+    if isinstance(codes, BlockedCodes):  # of a coder of this package
+        return codes
     codes = _as_array(codes, coder, role)
     _require_codes(codes, coder, shape, role)
     try:

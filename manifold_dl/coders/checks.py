@@ -6,21 +6,30 @@ from typing import Any
 import numpy as np
 
 from manifold_dl._validation import as_dictionary, as_observed
+from manifold_dl.engines.blocked import BlockedSignals
 
 
-def as_problem(
-    signals: Any, dictionary: Any, weights: Any = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def as_problem(signals: Any, dictionary: Any, weights: Any = None) -> tuple[Any, np.ndarray, Any]:
     """Signals, a dictionary of the same dtype and m×n weights, finite and of fitting shapes.
 
     Weights per signal are not returned: each multiplies all that a coder minimises for its signal, so the
     codes are those without it. A signal of weight 0 becomes zero, and so do its codes.
     """
-    Y, W = as_observed(signals, weights)
+    is_blocked = isinstance(signals, BlockedSignals)  # these were checked when they were opened
+    Y, W = (signals, weights) if is_blocked else as_observed(signals, weights)
     D = as_dictionary(dictionary, n_rows=Y.shape[0])
     if W is not None and W.ndim == 1:
         W = None
     return Y, D.astype(Y.dtype, copy=False), W
+
+
+def require_array(signals: Any, coder: Any) -> None:
+    """Refuse signals that an engine has, for a coder without a function of one block."""
+    if isinstance(signals, BlockedSignals):
+        raise TypeError(
+            f"the coder {coder!r} needs all signals at a time, and {signals.engine!r} has these: use "
+            "another one, or signals in memory."
+        )
 
 
 def require_sparsity(sparsity: Any, m: int | None = None, d: int | None = None) -> None:

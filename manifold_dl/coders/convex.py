@@ -11,6 +11,7 @@ import scipy.sparse
 
 from manifold_dl.coders.blockwise import Coding, encode_blocks, in_any_units
 from manifold_dl.coders.checks import as_problem, require_fraction, require_sparsity
+from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.units import divide
 from manifold_dl.kernels import coding as kernels
 from manifold_dl.kernels.coding import LassoSettings
@@ -252,9 +253,12 @@ def penalties_in_units(settings: LassoSettings, exponent: int, dtype: np.dtype) 
     return settings._replace(path=np.clip(penalties, float(limits.tiny), float(limits.max) / 4))
 
 
-def _starting_codes(codes: Any, Y: np.ndarray, D: np.ndarray) -> Support | None:
-    """The codes to start from, checked, in the dtype of the signals."""
-    if codes is None:
+def _starting_codes(codes: Any, Y: Any, D: np.ndarray) -> Support | None:
+    """The codes to start from, checked, in the dtype of the signals.
+
+    Codes that an engine has may be lost and computed again, with other bits if they were where to start from.
+    """
+    if codes is None or isinstance(Y, BlockedSignals):
         return None
     support = as_support(codes, Y.shape[1], D.shape[1])
     if support.values is None:

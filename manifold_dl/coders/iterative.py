@@ -32,13 +32,13 @@ class MatchingPursuit(TolerancePursuit):
 
     Examples
     --------
-    The second atom takes its product 1 with the signal, and the first 0.4 of what is left, (0.4, -0.3):
+    The second atom takes its product 0.94 with the signal, the first 0.336 of the rest (0.336, -0.252):
 
     >>> import numpy as np
     >>> D = np.array([[1.0, 0.6], [0.0, 0.8]])
     >>> coder = MatchingPursuit(sparsity=2, max_iter=2)
-    >>> coder.encode(np.array([[1.0], [0.5]]), D).toarray().round(12).ravel()
-    array([0.4, 1. ])
+    >>> coder.encode(np.array([[0.9], [0.5]]), D).toarray().round(12).ravel()
+    array([0.336, 0.94 ])
     """
 
     sparsity: int | None = None

@@ -11,12 +11,14 @@ import scipy.sparse
 
 from manifold_dl.coders.checks import as_problem
 from manifold_dl.engines import BlockMap
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, CodesBlock
 from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.units import divide, multiply, row_exponents
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
-from manifold_dl.problem.signals import blocks_of
+from manifold_dl.problem.pairs import share_products
+from manifold_dl.problem.signals import blocks_of, codes_of
 from manifold_dl.problem.support import as_support
 
 
@@ -72,35 +74,58 @@ class FixedSupport:
 
 
 def least_squares_codes(
-    Y: np.ndarray,
-    D: np.ndarray,
-    support: Any,
-    threads: int | None = None,
-    weights: np.ndarray | None = None,
-) -> scipy.sparse.csc_array:
+    Y: Any, D: np.ndarray, support: Any, threads: int | None = None, weights: Any = None
+) -> Any:
     """Codes of the columns of Y on a support, structure unchanged."""
-    support, engine = as_support(support, Y.shape[1], D.shape[1]), as_engine(threads)
     atoms = np.ascontiguousarray(D.T)
+    if isinstance(Y, BlockedSignals):
+        return _blocked_least_squares(Y, atoms, support, weights)
+    support, engine = as_support(support, Y.shape[1], D.shape[1]), as_engine(threads)
     blocks = engine.open(blocks_of(Y.T, support))
     parts = partition(Y.shape[1])
     own = engine.open([None if weights is None else weights[:, part].T for part in parts])
-    gram = reduced.gram(atoms, atoms)
+    gram = reduced.gram(atoms, atoms) if share_products(len(atoms), blocks, engine) else None
     values = engine.states(BlockMap(least_squares_block, (blocks, own), (atoms, gram)))
     return support.codes(np.concatenate(values))
 
 
+def _blocked_least_squares(Y: BlockedSignals, atoms: np.ndarray, support: Any, weights: Any) -> BlockedCodes:
+    """The same where an engine has the signals."""
+    if not isinstance(support, BlockedCodes):
+        given = as_support(support, Y.shape[1], len(atoms))
+        parts = Y.engine.open(codes_of(given, np.zeros(len(given.indices), Y.dtype)))
+        support = BlockedCodes(Y.engine, parts, (len(atoms), Y.shape[1]), Y.dtype)
+    shared = share_products(len(atoms), support.blocks, Y.engine)
+    common = (atoms, reduced.gram(atoms, atoms) if shared else None)
+    own = Y.engine.open([None] * Y.n_blocks) if weights is None else weights.blocks
+    blocks = BlockMap(least_squares_codes_block, (Y.given, support.blocks, own), common)
+    return BlockedCodes(Y.engine, blocks, support.shape, Y.dtype)
+
+
+def least_squares_codes_block(
+    rows: np.ndarray,
+    codes: CodesBlock,
+    weights: np.ndarray | None,
+    atoms: np.ndarray,
+    gram: np.ndarray | None,
+) -> tuple[None, CodesBlock]:
+    """The least-squares codes of one block that an engine has."""
+    _, values = least_squares_block(Block(rows, codes.indptr, codes.indices, None), weights, atoms, gram)
+    return None, codes._replace(values=values)
+
+
 def least_squares_block(
-    block: Block, weights: np.ndarray | None, atoms: np.ndarray, gram: np.ndarray
+    block: Block, weights: np.ndarray | None, atoms: np.ndarray, gram: np.ndarray | None
 ) -> tuple[None, np.ndarray]:
-    """The least-squares codes of one block of signals."""
+    """The least-squares codes of one block of signals; `gram` is DᵀD, or None if signals form their own."""
     rows = np.require(block.signals, requirements=["C", "A", "W"])
     exponents = row_exponents(rows)
     if exponents is not None:
         rows = divide(rows, exponents[:, None])
     arranged = Block(rows, block.indptr, block.indices, reduced.make_batches(block.indptr, block.indices))
-    if weights is None:
+    if weights is None and gram is not None:
         codes = reduced.fit_codes(arranged, atoms, gram, 0.0, keep_factors=False).solutions.codes
     else:
-        own = np.ascontiguousarray(weights)
+        own = None if weights is None else np.ascontiguousarray(weights)
         codes = reduced.fit_weighted_codes(arranged, own, atoms, 0.0, keep_factors=False).solutions.codes
     return None, codes if exponents is None else multiply(codes, np.repeat(exponents, np.diff(block.indptr)))

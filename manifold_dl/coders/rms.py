@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl.coders.checks import require_sparsity
+from manifold_dl.coders.checks import require_array, require_sparsity
 from manifold_dl.coders.convex import Lasso
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.weights import as_weighted_signals
@@ -102,6 +102,7 @@ class RmsLasso:
         csc_array
             d×n, of the dtype of the signals.
         """
+        require_array(signals, self)
         known = as_weighted_signals(signals, weights, as_engine(threads))
         rms = np.sqrt(known.energy / known.total_weight) if known.total_weight > 0 else 0.0
         penalty = np.ldexp(self._penalty(float(rms)), known.exponent)

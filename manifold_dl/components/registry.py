@@ -10,7 +10,6 @@ of this module: it imports all subpackages with components, so that the lists ar
 import difflib
 import warnings
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint
 from typing import Any, overload
 
 from manifold_dl.components.entry_points import (
@@ -58,6 +57,7 @@ _KINDS = {
     "line_searchers": Kind("search"),
     "ridges": Kind("__call__", is_public=False),
     "replacement": Kind("__call__", is_public=False),
+    "minibatches": Kind("order", is_public=False),
 }
 
 KINDS = tuple(name for name, kind in _KINDS.items() if kind.is_public)
@@ -69,7 +69,7 @@ def register(kind: str, *components: Any, needs: str | None = None) -> None:
     Parameters
     ----------
     kind : str
-        One of `KINDS`, or ``"ridges"`` or ``"replacement"``, which are not listed publicly.
+        One of `KINDS`, or ``"ridges"``, ``"replacement"`` or ``"minibatches"``, which are not listed.
     *components : type
         The classes.
     needs : str, optional
@@ -195,7 +195,7 @@ def load(kind: str) -> dict[str, Any]:
     --------
     >>> from manifold_dl import plugins
     >>> plugins.load("updates")["MOD"](ridge=0.1)
-    MOD(ridge=0.1)
+    MOD(ridge=0.1, tol=1e-05, engine=None)
     """
     components = {}
     for name, component in sorted(_choices(kind).items()):
@@ -278,9 +278,10 @@ def _found(kind: str, report: bool = True) -> dict[str, Any]:
 
 def _loaded(kind: str, component: Any) -> Any:
     """The component itself; what an entry point refers to is imported and checked."""
-    if isinstance(component, EntryPoint):
-        return load_point(component, kind, _KINDS[kind].method)
-    return component
+    # Not by its class: where importlib_metadata is imported, as Dask does, entry points have its own class.
+    if any(component is own for own in _KINDS[kind].components.values()):
+        return component
+    return load_point(component, kind, _KINDS[kind].method)
 
 
 def _key(name: str) -> str:

@@ -188,6 +188,7 @@ def parameters_of(component: Any) -> dict[str, Any] | None:
             field.name: getattr(component, field.name)
             for field in dataclasses.fields(component)
             if field.init
+            and field.metadata.get("stored", True)  # an engine belongs to a machine, not to a run
         }
     kept = vars(component) if hasattr(component, "__dict__") else {}
     parameters = {}

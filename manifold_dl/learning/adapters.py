@@ -66,6 +66,11 @@ class UpdateAdapter:
             return ridge_of(self._run, iteration)
 
     @property
+    def objective(self) -> float | None:
+        """The objective of the last call, where it is not that of codes on supports."""
+        return getattr(self._run, "objective", None)
+
+    @property
     def settled(self) -> bool:
         """Whether the rule has come to its last phase; it has, by default."""
         return bool(getattr(self._run, "settled", True))

@@ -4,6 +4,7 @@ Each is one sentence with its counts, given once. `learn_dictionary` calls `warn
 """
 
 import numpy as np
+import scipy.sparse
 
 from manifold_dl._validation import warn_once
 from manifold_dl.learning.result import Reason, Result
@@ -25,7 +26,9 @@ def warn_of_result(result: Result) -> None:
             "their own. Use fewer atoms or more signals.",
             "few signals",
         )
-    unused = d - len(np.unique(result.codes.indices[result.codes.data != 0]))
+    unused = 0  # not counted where the codes are not in memory
+    if scipy.sparse.issparse(result.codes):
+        unused = d - len(np.unique(result.codes.indices[result.codes.data != 0]))
     if unused:
         warn_once(
             f"{unused} of {d} atoms are used by none of the {n} signals in the end. Fewer atoms, a larger "

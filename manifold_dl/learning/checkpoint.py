@@ -6,7 +6,6 @@ same bits as a run that was never interrupted.
 
 import os
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,12 +25,14 @@ from manifold_dl.learning.archive import (
     read,
     write,
 )
+from manifold_dl.learning.fingerprint import fingerprint
+from manifold_dl.learning.minibatch import OnlineState
 from manifold_dl.learning.result import Result
 from manifold_dl.learning.storage import contents, from_contents
 
 # The arguments that a run has to be resumed with. Another max_iter or tol lets it go on for longer, and the
 # number of threads changes nothing.
-SAME = ("seed", "coder", "update", "replace", "restarts", "init")
+SAME = ("seed", "coder", "update", "replace", "restarts", "init", "minibatches")
 OF_NO_EFFECT = ("threads", "engine")
 
 
@@ -55,7 +56,7 @@ class RunState:
     best_dictionary : m×d array
         The dictionary of that loss, which an interrupted run returns.
     best_codes : sparse d×n array or None
-        Its codes; None before the first iteration.
+        Its codes; None before the first full iteration.
     columns : dict of str to array
         The history.
     memory : dict of str to float or None
@@ -68,6 +69,8 @@ class RunState:
         Which of the restarts it is, counted from 0.
     earlier : Result or None
         The best of the runs before it.
+    online : OnlineState or None
+        What passes over mini-batches leave for the next one; None where there are none.
     """
 
     iteration: int
@@ -85,6 +88,7 @@ class RunState:
     settings: dict[str, Any] = field(default_factory=dict)
     run: int = 0
     earlier: Result | None = None
+    online: OnlineState | None = None
 
     @classmethod
     def initial(cls, dictionary: np.ndarray, rng: np.random.Generator) -> "RunState":
@@ -105,9 +109,13 @@ def save_checkpoint(state: RunState, path: str | os.PathLike[str]) -> None:
     state : RunState
     path : path
     """
-    arrays = {"dictionary": state.dictionary, "best": state.best_dictionary, **codes_to_arrays(state.codes)}
+    arrays = {"dictionary": state.dictionary, "best": state.best_dictionary}
+    has_codes = state.codes is not None
     is_last_best = state.best_codes is state.codes  # then they are stored once
-    if not is_last_best:
+    if has_codes:
+        arrays |= codes_to_arrays(state.codes)
+    has_best_codes = state.best_codes is not None
+    if has_best_codes and not is_last_best:
         arrays |= codes_to_arrays(state.best_codes, "best codes")
     arrays |= columns_to_arrays(state.columns)
     meta = {
@@ -118,11 +126,17 @@ def save_checkpoint(state: RunState, path: str | os.PathLike[str]) -> None:
         "fingerprint": state.fingerprint,
         "best_loss": state.best_loss,
         "is_last_best": is_last_best,
+        "has_codes": has_codes,
+        "has_best_codes": has_best_codes,
         "rng": generator_to_json(state.rng),
         "settings": state.settings,
         "run": state.run,
         "earlier": None,
+        "online": None,
     }
+    if state.online is not None:
+        arrays["energy"] = state.online.energy
+        meta["online"] = {name: getattr(state.online, name) for name in ("seen", "memory", "exponent")}
     if state.earlier is not None:
         meta["earlier"], result = contents(state.earlier)
         arrays |= {f"earlier/{name}": array for name, array in result.items()}
@@ -131,17 +145,17 @@ def save_checkpoint(state: RunState, path: str | os.PathLike[str]) -> None:
 
 def load_checkpoint(
     path: str | os.PathLike[str],
-    signals: np.ndarray,
+    signals: Any,
     n_atoms: int,
     settings: dict[str, Any],
-    weights: np.ndarray | None = None,
+    weights: Any = None,
 ) -> RunState:
     """Read a `RunState` and make sure that it belongs to these signals and arguments.
 
     Parameters
     ----------
     path : path
-    signals : m×n array
+    signals : m×n array or BlockedSignals
     n_atoms : int
     settings : dict
         The arguments of `learn_dictionary` now, as JSON. A seed of None takes that of the file.
@@ -181,9 +195,10 @@ def _state(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> RunState:
     D, best = as_dictionary(arrays["dictionary"]), as_dictionary(arrays["best"])
     if best.shape != D.shape:
         raise ValueError(f"its dictionaries have shapes {D.shape} and {best.shape}")
-    codes = best_codes = arrays_to_codes(arrays, D.shape[1])
+    codes = best_codes = arrays_to_codes(arrays, D.shape[1]) if meta.get("has_codes", True) else None
     if not meta["is_last_best"]:
-        best_codes = arrays_to_codes(arrays, D.shape[1], "best codes")
+        is_stored = meta.get("has_best_codes", codes is not None)
+        best_codes = arrays_to_codes(arrays, D.shape[1], "best codes") if is_stored else None
     earlier = None
     if meta["earlier"] is not None:
         earlier = from_contents(
@@ -201,15 +216,31 @@ def _state(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> RunState:
         best_dictionary=best,
         best_codes=best_codes,
         columns=arrays_to_columns(arrays),
-        memory={str(k): None if v is None else float(v) for k, v in meta["memory"].items()},
+        memory=_memory(meta["memory"]),
         fingerprint=meta["fingerprint"],
         settings=dict(meta["settings"]),
         run=int(meta["run"]),
         earlier=earlier,
+        online=_online(meta.get("online"), arrays, D.shape[1]),
     )
     if state.iteration < 0 or state.run < 0:
         raise ValueError(f"it stands at iteration {state.iteration} of run {state.run}")
     return state
+
+
+def _memory(stored: dict[str, Any]) -> dict[str, float | None]:
+    """Step lengths by name."""
+    return {str(name): None if value is None else float(value) for name, value in stored.items()}
+
+
+def _online(stored: dict[str, Any] | None, arrays: dict[str, np.ndarray], n_atoms: int) -> OnlineState | None:
+    """What passes over mini-batches left."""
+    if stored is None:
+        return None
+    energy = arrays["energy"]
+    if energy.shape != (n_atoms,) or not np.isfinite(energy).all() or (energy < 0).any():
+        raise ValueError("the energies of its codes do not belong to its dictionary")
+    return OnlineState(energy, float(stored["seen"]), _memory(stored["memory"]), int(stored["exponent"]))
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -219,8 +250,8 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[
             continue  # the start is in the file
         if name == "seed" and now[name] is None:
             continue  # so is the state of the generator
-        if _comparable(before.get(name)) != _comparable(now[name]):
-            yield name, before.get(name), now[name]
+        if _comparable(before.get(name)) != _comparable(now.get(name)):
+            yield name, before.get(name), now.get(name)
 
 
 def _comparable(description: Any) -> Any:
@@ -231,11 +262,3 @@ def _comparable(description: Any) -> Any:
     if isinstance(description, list):
         return [_comparable(item) for item in description]
     return re.sub(r" at 0x[0-9a-fA-F]+", "", description) if isinstance(description, str) else description
-
-
-def fingerprint(signals: np.ndarray, weights: np.ndarray | None = None) -> int:
-    """A checksum of the signals and their weights, which differs from one data set to another."""
-    shape = np.array(signals.shape, dtype=np.int64).tobytes()
-    kind = zlib.crc32(shape + str(signals.dtype).encode())
-    checksum = zlib.crc32(np.ascontiguousarray(signals.T).data, kind)
-    return checksum if weights is None else zlib.crc32(np.ascontiguousarray(weights.T).data, checksum)

@@ -36,7 +36,8 @@ class Step:
         ‖Y − DX‖²/n. With weights Σ w (Y − DX)²/Σ_j w̄_j, where w̄_j is the mean weight of signal j: integer
         weights of signals give the loss of repeated signals, and missing entries do not lower it.
     objective : float
-        ‖Y − DX‖² + μ‖X‖² + regularizers: what the update minimised, with weights if there are any.
+        What the update minimised, with weights if there are any: ‖Y − DX‖² + μ‖X‖² + regularizers, or where
+        codes follow by a penalty p ½‖Y − DX‖² + Σ p(x) + (μ/2)‖X‖² + regularizers.
     seconds : float
         Since learning began.
     counts : Counts
@@ -47,6 +48,14 @@ class Step:
         Returns everything that the next iteration reads, for a checkpoint. None outside of a loop.
     relative_loss : float
         ‖Y − DX‖²/‖Y‖², with weights Σ w (Y − DX)²/Σ w Y²: the same in all units of Y.
+    validation : float
+        The loss of the signals given as `validation`, coded with this dictionary; NaN without any.
+
+    Notes
+    -----
+    After a pass over mini-batches (`MiniBatches`) the dictionary is that of its end. Codes, loss and
+    objective are those of every batch before the dictionary saw it; where an engine has the signals, the
+    codes are None.
     """
 
     iteration: int
@@ -59,14 +68,15 @@ class Step:
     replaced: np.ndarray
     snapshot: Callable[[], Any] | None = None
     relative_loss: float = np.nan
+    validation: float = np.nan
 
 
 class History:
     """The course of a run, column by column. It begins afresh with every run.
 
     The columns are attributes: `iteration`, `loss`, `objective`, `seconds`, `replaced` (a number of atoms),
-    `relative_loss`, and the counts of evaluations; `rank_deficient` is the number of signals whose atoms were
-    linearly dependent, or nearly so.
+    `relative_loss`, `validation` (NaN without such signals), and the counts of evaluations; `rank_deficient`
+    is the number of signals whose atoms were linearly dependent, or nearly so.
 
     Parameters
     ----------
@@ -96,7 +106,8 @@ class History:
         total : int, optional
             The number of iterations to come; not used.
         """
-        names = ["iteration", "loss", "objective", "seconds", "replaced", "relative_loss", *COUNTS]
+        names = ["iteration", "loss", "objective", "seconds", "replaced", "relative_loss"]
+        names += ["validation", *COUNTS]
         names += ["kappa"] * self.condition + ["coherence"] * self.coherence_wanted
         # New lists: an earlier result keeps the old ones.
         self._columns: dict[str, list[Any]] = {name: [] for name in names}
@@ -115,10 +126,12 @@ class History:
             "seconds": step.seconds,
             "replaced": len(step.replaced),
             "relative_loss": step.relative_loss,
+            "validation": step.validation,
         }
         row |= {name: getattr(step.counts, name) for name in COUNTS}
         if self.condition:
-            row["kappa"] = metrics.condition_number(step.dictionary, step.codes)
+            known = step.codes is not None
+            row["kappa"] = metrics.condition_number(step.dictionary, step.codes) if known else np.nan
         if self.coherence_wanted:
             row["coherence"] = metrics.coherence(step.dictionary)
         for name, column in self._columns.items():

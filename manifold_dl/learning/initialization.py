@@ -5,16 +5,22 @@ rule; `images` starts from its cosines.
 """
 
 import math
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from manifold_dl._validation import as_dictionary
+from manifold_dl.engines.blocked import BlockedSignals
+from manifold_dl.engines.blocked_weights import BlockedWeights
 from manifold_dl.engines.units import column_norms, divide
 from manifold_dl.updates.feasibility import has_unit_atoms, onto_manifold
 
 # Two starting atoms with |cosine| above this are the same signal up to a factor.
 SAME = 1 - 1e-6
+# Of so many signals a random order is a permutation; of more, numbers are drawn one by one.
+PERMUTED = 2**20
 
 
 RandomLike = np.random.Generator | int | None
@@ -63,7 +69,7 @@ def start_on_manifold(D: np.ndarray, init: Any, update: Any) -> np.ndarray:
 
 
 def initial_dictionary(
-    signals: np.ndarray, n_atoms: int, init: Any, rng: RandomLike, weights: np.ndarray | None = None
+    signals: Any, n_atoms: int, init: Any, rng: RandomLike, weights: Any = None
 ) -> np.ndarray:
     """Unit atoms from "data", "random" or "dct", or a given m×d array.
 
@@ -105,16 +111,10 @@ def initial_dictionary(
     return (D / column_norms(D)).astype(signals.dtype)
 
 
-def _from_data(
-    signals: np.ndarray, n_atoms: int, rng: np.random.Generator, weights: np.ndarray | None
-) -> np.ndarray:
+def _from_data(signals: Any, n_atoms: int, rng: np.random.Generator, weights: Any) -> np.ndarray:
     """Random signals, non-zero and distinct up to a factor; random directions where there are too few."""
     D, found = np.empty((len(signals), n_atoms)), 0
-    for j in rng.permutation(signals.shape[1]):
-        signal = signals[:, j].astype(float)
-        if weights is not None:
-            observed = np.broadcast_to(weights[..., j] > 0, signal.shape)
-            signal[~observed] = signal[observed].mean() if observed.any() else 0.0
+    for signal in _in_random_order(signals, weights, 2 * n_atoms, rng):
         signal = divide(signal, np.frexp(np.abs(signal).max())[1])  # squares neither overflow nor vanish
         norm = np.linalg.norm(signal)
         if norm == 0:
@@ -127,6 +127,42 @@ def _from_data(
                 return D
     D[:, found:] = rng.standard_normal((len(signals), n_atoms - found))
     return D
+
+
+def _in_random_order(
+    signals: Any, weights: Any, count: int, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """All signals in random order, `count` of them fetched at a time; missing entries are filled in."""
+    n = signals.shape[1]
+    if n <= PERMUTED:
+        numbers: Iterator[int] = iter(rng.permutation(n))
+    else:
+        numbers = _distinct_numbers(n, rng)
+    while batch := list(islice(numbers, count)):
+        rows = _rows(signals, batch).astype(float)
+        if weights is not None:
+            own = _rows(weights, batch)
+            own = own if own.ndim == 2 else own[:, None]
+            for row, observed in zip(rows, np.broadcast_to(own > 0, rows.shape), strict=True):
+                row[~observed] = row[observed].mean() if observed.any() else 0.0
+        yield from rows
+
+
+def _rows(array: Any, numbers: list[int]) -> np.ndarray:
+    """Some signals, or weights, in rows."""
+    if isinstance(array, BlockedSignals | BlockedWeights):
+        return array.take(np.array(numbers))
+    return array.T[numbers]
+
+
+def _distinct_numbers(n: int, rng: np.random.Generator) -> Iterator[int]:
+    """Random numbers below n, none of them twice, without a list of all."""
+    drawn: set[int] = set()
+    while len(drawn) < PERMUTED:  # where so many do not do, there are hardly any distinct signals
+        number = int(rng.integers(n))
+        if number not in drawn:
+            drawn.add(number)
+            yield number
 
 
 def _cosines(m: int, n_atoms: int) -> np.ndarray:

@@ -3,6 +3,7 @@
 It checks its arguments and keeps the best of several runs; a run, Algorithm 1 of the paper, is in `loop.py`.
 """
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace as replace_fields
@@ -12,20 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_observed, as_rng, each_warning_once, require_count, require_memory
+from manifold_dl._validation import as_rng, each_warning_once, require_count, require_memory
 from manifold_dl.coders import SparseCoder
 from manifold_dl.coders.protocol import properties_of
 from manifold_dl.components import by_name
 from manifold_dl.components.errors import naming
 from manifold_dl.components.settings import run_settings
+from manifold_dl.engines import Engine
+from manifold_dl.engines.blocked import BlockedSignals
+from manifold_dl.engines.opening import open_observed
 from manifold_dl.engines.units import unit_exponent
 from manifold_dl.learning.advice import warn_of_result
+from manifold_dl.learning.batching import MiniBatches, as_minibatches
 from manifold_dl.learning.checkpoint import RunState, load_checkpoint
-from manifold_dl.learning.loop import LearningRun, Restart, Settings
+from manifold_dl.learning.loop import LearningRun
 from manifold_dl.learning.protocols import Callback, ReplacementPolicy
 from manifold_dl.learning.replacement import ReplaceAtoms
 from manifold_dl.learning.result import Reason, Result
+from manifold_dl.learning.run_settings import Restart, Settings
 from manifold_dl.learning.signal_sums import squared_error
+from manifold_dl.learning.validation import as_validation
 from manifold_dl.updates import KSVD, SimCO
 from manifold_dl.updates.protocol import DictionaryUpdate, coder_of
 
@@ -42,17 +49,21 @@ def learn_dictionary(
     rng: np.random.Generator | int | None = None,
     callbacks: Sequence[Callback] = (),
     threads: int | None = None,
+    engine: Engine | None = None,
     replace: ReplacementPolicy | None = ReplaceAtoms(),  # noqa: B008 - frozen: one for all calls
     restarts: int = 1,
     resume: str | os.PathLike[str] | None = None,
     weights: Any = None,
+    minibatches: MiniBatches | bool | None = None,
+    validation: Any = None,
 ) -> Result:
     """Learn a dictionary: sparse coding and dictionary update in turn.
 
     Parameters
     ----------
-    signals : m×n array
-        Y, a signal in every column.
+    signals : m×n array, Dask array, or path
+        Y, a signal in every column. A Dask array is chunked along the signals. A path names a `.npy` file, a
+        folder of them or a `.zarr` array, with a signal in every *row*.
     n_atoms : int
         d, the number of atoms.
     coder : SparseCoder, optional
@@ -74,7 +85,10 @@ def learn_dictionary(
     callbacks : sequence of Callback
         Called with every `Step`; returning True stops.
     threads : int, optional
-        For the coder; all processors by default.
+        Short for ``engine=Threads(threads)``; all processors by default.
+    engine : Engine, optional
+        Where the signals are and what runs the computation: `engines.Threads()` or, for a Dask array with a
+        client, `engines.Dask()`. The result has the same bits on all of them.
     replace : ReplacementPolicy or None
         What to do with useless atoms after every iteration but the last tenth of them.
     restarts : int
@@ -82,10 +96,18 @@ def learn_dictionary(
     resume : path, optional
         A file written by `Checkpoint`: go on from there, also if `restarts` were to follow. The components
         have to be the same as before, and so has `rng` if it is given. A larger `max_iter` goes on longer.
-    weights : array of length n, or m×n array, optional
+    weights : array of length n, m×n array, Dask array or path, optional
         Numbers ≥ 0. One per signal counts that signal so many times. One per entry multiplies the squared
-        error of that entry; 0 marks a missing entry, whose value (NaN, too) never matters. Coder, update and
-        replacement have to take weights: those of this package do, or refuse them and say why.
+        error of that entry; 0 marks a missing entry, whose value (NaN, too) never matters. A file has them in
+        rows, as it has the signals. Coder, update and replacement have to take weights: those of this package
+        do, or refuse them and say why.
+    minibatches : MiniBatches, False or None
+        Passes over mini-batches, with which the learning begins; at least the last iteration is full. None,
+        the default, means `MiniBatches()` with `SimCO` and 50,000 signals or more, and none otherwise. False
+        makes all iterations full.
+    validation : m×v array, optional
+        Signals that are not learned from. They are coded after every iteration, and `history.validation` is
+        their loss.
 
     Returns
     -------
@@ -110,29 +132,29 @@ def learn_dictionary(
     >>> bool(result.history.loss[-1] < 0.1 * result.history.loss[0])
     True
     """
-    Y, W = _as_columns(signals, weights)
+    Y, W = open_observed(signals, weights, threads, engine)
     _require_numbers(n_atoms, max_iter, tol)
-    require_memory(n_atoms, len(Y), Y.itemsize)
+    require_memory(n_atoms, len(Y), Y.dtype.itemsize)
     callbacks = _as_list(callbacks)
     update = SimCO() if update is None else by_name.component("updates", update, "update")
     coder = coder_of(update) if coder is None else by_name.component("coders", coder, "coder")
     _require_components(coder, update, replace, callbacks)
+    batches = as_minibatches(minibatches, coder, update, Y.shape[1])
+    V = None if validation is None else as_validation(validation, len(Y), Y.dtype)
     require_count("restarts", restarts)
     generator = as_rng(rng)
     with naming(init, "initial dictionary"):
         recorded_init = init if isinstance(init, str) else np.asarray(init)
-    record = run_settings(
-        generator,
-        rng,
-        n_atoms=n_atoms,
-        coder=coder,
-        update=update,
-        max_iter=max_iter,
-        init=recorded_init,
-        tol=tol,
-        replace=replace,
-        restarts=restarts,
-    )
+    chosen: dict[str, Any] = {
+        "coder": coder,
+        "update": update,
+        "max_iter": max_iter,
+        "init": recorded_init,
+        "tol": tol,
+        "replace": replace,
+        "minibatches": batches,
+    }
+    record = run_settings(generator, rng, n_atoms=n_atoms, **chosen, restarts=restarts)
     if W is not None:
         record["weights"] = "one per signal" if W.ndim == 1 else "one per entry"
     state = None
@@ -140,30 +162,13 @@ def learn_dictionary(
         now = record if rng is not None else {**record, "seed": None}
         state = load_checkpoint(resume, Y, n_atoms, now, W)
         record["seed"] = state.settings.get("seed")
-    settings = Settings(
-        coder=coder,
-        update=update,
-        max_iter=max_iter,
-        init=init,
-        tol=tol,
-        callbacks=callbacks,
-        threads=threads,
-        replace=replace,
-        record=record,
-    )
+    chosen |= {"init": init, "callbacks": callbacks, "validation": V, "record": record}
+    settings = Settings(**chosen, threads=threads, engine=engine)
     with each_warning_once():
         make_run = partial(LearningRun, Y, n_atoms, settings, weights=W)
         result = _best_of(make_run, generator, restarts, state)
         warn_of_result(result)
         return result
-
-
-def _as_columns(signals: Any, weights: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Signals and weights, checked, and in Fortran order, once: kernels read every signal in one piece."""
-    Y, W = as_observed(signals, weights)
-    if W is not None and not W.any():
-        raise ValueError("all weights are zero: there is nothing to learn from.")
-    return np.asfortranarray(Y), None if W is None else np.asfortranarray(W)
 
 
 def _best_of(
@@ -194,7 +199,9 @@ def _best_of(
     return best
 
 
-def _error_of(signals: np.ndarray, weights: np.ndarray | None, result: Result) -> float:
+def _error_of(signals: Any, weights: Any, result: Result) -> float:
+    if isinstance(signals, BlockedSignals):  # the last where it is not known
+        return math.inf if math.isnan(result.explained) else 1 - result.explained
     fit = signals, result.dictionary, result.codes
     return squared_error(*fit, unit_exponent(signals), weights=weights)
 

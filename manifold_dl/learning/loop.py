@@ -1,15 +1,14 @@
 """One run of the outer loop, Algorithm 1 of the paper, from one start.
 
 `learn_dictionary` makes a `LearningRun` for each of its restarts. A run owns what changes in the course of
-learning: the dictionary, the codes, the best of them so far and the history. The coder, the update rule, the
-replacement policy and the callbacks are objects that the caller chose; where one of them fails, the error
-has the result until then as its attribute `partial`.
+learning: the dictionary, the codes, the best of them so far and the history. The components are objects that
+the caller chose; where one of them fails, the error has the result until then as its attribute `partial`.
 """
 
+import math
 import time
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -17,53 +16,25 @@ import scipy.sparse
 from manifold_dl._validation import each_warning_once
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.components.errors import ComponentError, naming
-from manifold_dl.engines.threads import using_threads
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals
+from manifold_dl.engines.rounds import ClusterError
+from manifold_dl.engines.threads import using_engine, using_threads
 from manifold_dl.engines.units import times_square
 from manifold_dl.learning.adapters import CallbackGroup, UpdateAdapter
-from manifold_dl.learning.checkpoint import RunState, fingerprint
+from manifold_dl.learning.batch_passes import pass_over_batches
+from manifold_dl.learning.checkpoint import RunState
+from manifold_dl.learning.distant_codes import codes_of_result
+from manifold_dl.learning.fingerprint import fingerprint
 from manifold_dl.learning.history import Step
 from manifold_dl.learning.initialization import initial_dictionary, start_on_manifold
+from manifold_dl.learning.minibatch import OnlineState
 from manifold_dl.learning.outcomes import run_replacement
 from manifold_dl.learning.result import Reason, Result, warn_if_refused
+from manifold_dl.learning.run_settings import Best, Restart, Settings
 from manifold_dl.learning.signal_sums import LossScale, code_energies, explained_fraction, squared_error
 from manifold_dl.learning.stagnation import Stagnation
+from manifold_dl.learning.validation import validation_loss
 from manifold_dl.problem.counts import Counts, count_evaluations
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the caller of `learn_dictionary` chose: the same for every restart."""
-
-    coder: Any
-    update: Any
-    max_iter: int
-    init: Any
-    tol: float
-    callbacks: list[Any]
-    threads: int | None
-    replace: Any
-    record: dict[str, Any]  # all of it as JSON, for the result
-
-    @property
-    def end_of_replacement(self) -> int:
-        """No atom is replaced from this iteration on: new atoms need time to settle."""
-        return self.max_iter - max(1, self.max_iter // 10)
-
-
-class Best(NamedTuple):
-    """The best iteration so far; at first the start, which has no codes yet."""
-
-    loss: float  # relative: ‖Y − DX‖²/‖Y‖²
-    dictionary: np.ndarray
-    codes: scipy.sparse.csc_array | None
-
-
-class Restart(NamedTuple):
-    """Which of the runs of `learn_dictionary` this is."""
-
-    number: int = 0
-    earlier: Result | None = None  # the best of the runs before, for a checkpoint
-    state: RunState | None = None  # of a checkpoint to continue from
 
 
 class LearningRun:
@@ -71,23 +42,23 @@ class LearningRun:
 
     Parameters
     ----------
-    signals : m×n array
+    signals : m×n array or BlockedSignals
     n_atoms : int
     settings : Settings
     rng : Generator
     restart : Restart, optional
-    weights : array of length n or m×n array, optional
+    weights : array of length n, m×n array or BlockedWeights, optional
         Of the signals, or of their entries; the signals are zero where these are.
     """
 
     def __init__(
         self,
-        signals: np.ndarray,
+        signals: Any,
         n_atoms: int,
         settings: Settings,
         rng: np.random.Generator,
         restart: Restart = Restart(),  # noqa: B008 - a tuple: one for all calls
-        weights: np.ndarray | None = None,
+        weights: Any = None,
     ) -> None:
         self.signals, self.settings, self.weights = signals, settings, weights
         self.restart = restart
@@ -102,8 +73,8 @@ class LearningRun:
         self.rng, self.seconds = self.state.rng, self.state.seconds
         self.dictionary, self.codes = self.state.dictionary, self.state.codes
         self.best = Best(self.state.best_loss, self.state.best_dictionary, self.state.best_codes)
+        self.online = self.state.online or OnlineState(np.zeros(n_atoms))
         self.iteration: int | None = None  # the one at work
-        self.initial_codes: Any = None  # the coder's codes for the start
 
     def learn(self) -> Result:
         """Run the loop to its end.
@@ -118,7 +89,7 @@ class LearningRun:
             Its attribute `partial` is a `Result` with the best dictionary until then.
         """
         settings = self.settings
-        with using_threads(settings.threads), each_warning_once():
+        with using_threads(settings.threads), using_engine(settings.engine), each_warning_once():
             try:
                 self._begin()
                 with self.callbacks.at_work(settings.max_iter, is_resumed=self.state.has_begun):
@@ -148,36 +119,65 @@ class LearningRun:
         try:
             for iteration in range(self.state.iteration + 1, self.settings.max_iter):
                 self.iteration = iteration
-                step = self._iterate_once(iteration)
-                stopped = self.callbacks.stop_after(step)
+                is_full = iteration >= self.settings.n_batch_passes
+                iterate = self._iterate_once if is_full else self._pass_over_batches
+                stopped = self.callbacks.stop_after(iterate(iteration))  # no name: a step holds all codes
                 if stopped or self.stagnation.has_converged:
                     self.dictionary = self.fitted
                     return Reason.STOPPED if stopped else Reason.CONVERGED
         except KeyboardInterrupt:
-            _, self.dictionary, self.codes = self.best
+            self.dictionary = self.best.dictionary
+            self.codes = self.codes if self.best.codes is None else self.best.codes
             return Reason.INTERRUPTED
         return Reason.ITERATION_LIMIT
 
     def _iterate_once(self, iteration: int) -> Step:
         """Sparse coding, dictionary update, replacement of atoms."""
+        settings = self.settings
         with count_evaluations() as counts:
-            codes = self._encode(self.dictionary, self.codes, iteration)
-            if self.dictionary is self.best.dictionary:
-                self.initial_codes = codes
+            self.codes = self._encode(self.dictionary, self.codes, iteration)
+            if self.best.codes is None and self.dictionary is self.best.dictionary:
+                self.best = self.best._replace(codes=self.codes)
             self.fitted, self.codes = self.update(
-                self.signals, self.dictionary, codes, iteration, self.rng, self.weights
+                self.signals, self.dictionary, self.codes, iteration, self.rng, self.weights
             )
         fit = self.signals, self.fitted, self.codes
         error = squared_error(*fit, self.scale.exponent, weights=self.weights)
         loss = self.scale.relative(error)
-        if loss < self.best.loss:
+        # The loss of a pass over mini-batches, in which the dictionary moves, is no measure for its last one.
+        if loss < self.best.loss or iteration == settings.n_batch_passes:
             self.best = Best(loss, self.fitted, self.codes)
         self.dictionary, replaced = self._replace(iteration)
         ridge = self.update.ridge(iteration)
         is_settled = self.update.settled and ridge == self.last_ridge and len(replaced) == 0
         self.stagnation.observe(loss, is_settled=is_settled)
         self.seconds = time.perf_counter() - self.start
-        return self._step(iteration, error, ridge, counts, replaced)
+        return self._step(iteration, error, self._ridge_penalty(ridge), counts, replaced)
+
+    def _pass_over_batches(self, iteration: int) -> Step:
+        """All signals once, batch by batch: the dictionary moves after each of them."""
+        settings = self.settings
+        assert settings.minibatches is not None  # there are none otherwise
+        rule = settings.minibatches.rule(settings.update, self.last_ridge, self.signals.shape[1])
+        known = self.signals, self.dictionary, self.online
+        with count_evaluations() as counts:
+            found = pass_over_batches(
+                settings.minibatches,
+                *known,
+                coder=settings.coder,
+                rule=rule,
+                scale=self.scale,
+                at=(iteration, settings.max_iter),
+                rng=self.rng,
+                weights=self.weights,
+            )
+        self.fitted, self.online, self.codes, error, energy = found
+        self.dictionary = self.fitted
+        # Its codes are those of the dictionaries on the way: where it is asked for, it is coded anew.
+        self.best = Best(self.scale.relative(error), self.fitted, None)
+        self.stagnation.observe(self.best.loss, is_settled=False)
+        self.seconds = time.perf_counter() - self.start
+        return self._step(iteration, error, self.last_ridge * energy, counts, np.zeros(0, np.intp))
 
     def _encode(self, dictionary: np.ndarray, codes: Any, iteration: int | None = None) -> Any:
         options = {"threads": self.settings.threads, "codes": codes, "iteration": iteration}
@@ -193,39 +193,47 @@ class LearningRun:
         D, replaced = run_replacement(settings.replace, *fit, self.weights)
         return self.update.onto_manifold(D, replaced), replaced
 
-    def _step(self, iteration: int, error: float, ridge: float, counts: Counts, replaced: np.ndarray) -> Step:
-        scale, codes = self.scale, self.codes
-        # A weight per signal multiplies its ridge; weights of entries do not.
+    def _ridge_penalty(self, ridge: float) -> float:
+        """μ‖X‖². A weight per signal multiplies its ridge; weights of entries do not."""
         by_signal = self.weights if self.weights is not None and self.weights.ndim == 1 else None
-        ridge_penalty = 0.0
-        if ridge:
-            ridge_penalty = ridge * float(code_energies(codes, scale.exponent, weights=by_signal).sum())
+        energies = code_energies(self.codes, self.scale.exponent, weights=by_signal) if ridge else np.zeros(1)
+        return ridge * float(energies.sum())
+
+    def _step(
+        self, iteration: int, error: float, ridge_penalty: float, counts: Counts, replaced: np.ndarray
+    ) -> Step:
+        scale, codes = self.scale, self.codes
+        objective = self.update.objective if codes is not None else None
+        if objective is None:
+            minimised = times_square(error + ridge_penalty, scale.exponent)
+            objective = minimised + self.update.penalty(self.fitted)
         shown = self.fitted.view()
         shown.flags.writeable = False  # what a callback changed would go into the next iteration
         scale.warn_if_out_of_range(error)
+        begin = time.perf_counter()
+        validation = validation_loss(self.settings, self.fitted, self.signals)
+        self.start += time.perf_counter() - begin  # it does not count as time of the run
         return Step(
             iteration,
             shown,
             codes,
             loss=scale.per_signal(error),
-            objective=times_square(error + ridge_penalty, scale.exponent) + self.update.penalty(self.fitted),
+            objective=objective,
             seconds=self.seconds,
             counts=counts,
             replaced=replaced,
             snapshot=partial(self._snapshot, self._now(iteration)),
             relative_loss=scale.relative(error),
+            validation=validation,
         )
 
     def _now(self, iteration: int) -> RunState:
         """What the next iteration reads of the arrays and numbers of this one."""
+        best, codes = self.best, self.codes
+        if isinstance(codes, BlockedCodes):  # the coder makes them again, with the same bits
+            best, codes = best._replace(codes=None), None
         return RunState(
-            iteration,
-            self.dictionary,
-            self.codes,
-            self.stagnation.count,
-            self.seconds,
-            self.rng,
-            *self.best,
+            iteration, self.dictionary, codes, self.stagnation.count, self.seconds, self.rng, *best
         )
 
     def _snapshot(self, state: RunState) -> RunState:
@@ -234,6 +242,7 @@ class LearningRun:
         state.fingerprint = fingerprint(self.signals, self.weights)
         state.settings = self.settings.record
         state.run, state.earlier = self.restart.number, self.restart.earlier
+        state.online = self.online if self.settings.minibatches is not None else None
         return state
 
     def _finish(self, reason: Reason) -> Result:
@@ -250,8 +259,14 @@ class LearningRun:
         warn_if_refused(self.history)
         return self._result(D, codes, reason)
 
-    def _result(self, D: np.ndarray, codes: scipy.sparse.csc_array, reason: Reason) -> Result:
-        explained = explained_fraction(self.signals, D, codes, weights=self.weights)
+    def _result(self, D: np.ndarray, codes: Any, reason: Reason, is_lost: bool = False) -> Result:
+        # Codes of zero, for want of others, take the place of codes that a lost cluster has.
+        is_unknown = is_lost or isinstance(self.signals, BlockedSignals) > isinstance(codes, BlockedCodes)
+        explained = math.nan
+        if not is_unknown:
+            explained = explained_fraction(self.signals, D, codes, weights=self.weights)
+        if isinstance(codes, BlockedCodes):
+            codes = codes_of_result(self.signals, self.weights, self.settings.coder, D, codes, is_lost)
         # A copy, so that the next run with the same History does not take this one's columns away.
         return Result(D, codes, self.history.copy(), reason, explained, self.settings.record)
 
@@ -263,14 +278,13 @@ class LearningRun:
             error.add_note(f"It happened in iteration {self.iteration} of learn_dictionary.")
         _, D, codes = self.best
         if codes is None:
-            codes = self._codes_of_start(error)
-        error.partial = self._result(D, codes, Reason.FAILED)  # type: ignore[attr-defined]
+            codes = self._codes_of_best(error)
+        is_lost = isinstance(error, ClusterError)
+        error.partial = self._result(D, codes, Reason.FAILED, is_lost)  # type: ignore[attr-defined]
         error.add_note("Its attribute `partial` is the result until then, with the best dictionary.")
 
-    def _codes_of_start(self, error: Exception) -> scipy.sparse.csc_array:
-        """Codes for the dictionary of the start; none at all if it is the coder that failed."""
-        if self.initial_codes is not None:
-            return self.initial_codes
+    def _codes_of_best(self, error: Exception) -> scipy.sparse.csc_array:
+        """Codes for the best dictionary, where it has none yet; of zero if it is the coder that failed."""
         D, n_signals = self.best.dictionary, self.signals.shape[1]
         if not (isinstance(error, ComponentError) and error.component is self.settings.coder):
             try:

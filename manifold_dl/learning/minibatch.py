@@ -2,14 +2,16 @@
 
 A stage on one batch alone would fit the dictionary to that batch. So every atom moves only a fraction of the
 way from where it is to where the stage puts it: the fraction that the batch has in all the energy of the
-codes on this atom so far. `estimator.py` calls `online_step` for `partial_fit`.
+codes on this atom so far. `estimator.py` calls `online_step` for `partial_fit`; the passes over mini-batches
+of `learn_dictionary` (`batch_passes.py`) consist of the same step.
 """
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from manifold_dl._validation import as_observed
 from manifold_dl.coders.calling import run_coder
@@ -55,6 +57,17 @@ class OnlineState:
     seen: float = 0
     memory: dict[str, float | None] = field(default_factory=dict)
     exponent: int = 0
+
+
+class BatchResult(NamedTuple):
+    """What one batch leaves."""
+
+    dictionary: np.ndarray
+    state: OnlineState
+    codes: scipy.sparse.csc_array  # the coder's, for the dictionary before
+    error: float  # ‖Y − DX‖² of these codes and that dictionary, in units of 4^scale.exponent
+    scale: LossScale
+    counts: Counts
 
 
 def online_step(
@@ -119,9 +132,30 @@ def online_step(
     >>> metrics.recovery(D, D_true) > 0.9
     True
     """
+    start, steps = time.perf_counter(), {"iteration": iteration, "max_iter": max_iter}
+    found = learn_batch(signals, dictionary, state, coder, update, rng=rng, weights=weights, **steps)
+    seconds = time.perf_counter() - start
+    step = _step(iteration, dictionary, found.codes, found.error, found.scale, found.counts, seconds)
+    return found.dictionary, found.state, step
+
+
+def learn_batch(
+    signals: np.ndarray,
+    dictionary: np.ndarray,
+    state: OnlineState,
+    coder: Any,
+    update: Any,
+    *,
+    iteration: int,
+    max_iter: int,
+    rng: np.random.Generator | int | None = None,
+    weights: Any = None,
+    forgetting: float = FORGETTING,
+) -> BatchResult:
+    """The step of `online_step`, with ρ as an argument, and with what a sum over batches needs."""
     _sets(update, dictionary)  # refuses before there is anything to lose
     signals, weights = as_observed(signals, weights)
-    start, rule = time.perf_counter(), UpdateAdapter(update, max_iter, state.memory)
+    rule = UpdateAdapter(update, max_iter, state.memory)
     try:
         with count_evaluations() as counts:
             codes = run_coder(coder, signals, dictionary, weights=weights)
@@ -131,10 +165,9 @@ def online_step(
         raise
     scale = LossScale.of(signals, weights)
     squares = squared_error(signals, dictionary, codes, scale.exponent, weights=weights)
-    step = _step(iteration, dictionary, codes, squares, scale, counts, time.perf_counter() - start)
     energies = code_energies(moved_codes, scale.exponent, weights=weights)
-    state, fraction = _advanced(state, energies, scale, rule.memory)
-    return between(update, dictionary, goal, fraction), state, step
+    state, fraction = _advanced(state, energies, scale, rule.memory, forgetting)
+    return BatchResult(between(update, dictionary, goal, fraction), state, codes, squares, scale, counts)
 
 
 def between(update: Any, start: np.ndarray, goal: np.ndarray, fraction: np.ndarray) -> np.ndarray:
@@ -230,11 +263,15 @@ def _step(
 
 
 def _advanced(
-    state: OnlineState, new: np.ndarray, scale: LossScale, memory: dict[str, float | None]
+    state: OnlineState,
+    new: np.ndarray,
+    scale: LossScale,
+    memory: dict[str, float | None],
+    forgetting: float,
 ) -> tuple[OnlineState, np.ndarray]:
     """The state after a batch with these energies, and its fraction in the energy of every atom."""
     seen = state.seen + scale.total_weight
-    kept = (state.seen / seen) ** FORGETTING if seen > 0 else 1.0
+    kept = (state.seen / seen) ** forgetting if seen > 0 else 1.0
     unit = scale.exponent
     if state.energy.any():  # the units of the larger ones serve both
         unit = max(scale.exponent, state.exponent)

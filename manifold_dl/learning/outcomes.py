@@ -14,6 +14,7 @@ from manifold_dl._validation import as_dictionary
 from manifold_dl.coders.calling import as_codes
 from manifold_dl.components.calling import call, require_weights
 from manifold_dl.components.errors import ComponentError, is_users, naming
+from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.units import norms_or_one
 from manifold_dl.updates import SimCO
 
@@ -37,15 +38,16 @@ def run_update(
     are weights, it has to name them. It may return atoms of any norm: they are made unit atoms, and the codes
     are scaled so that D X is unchanged.
     """
-    arguments = (signals, dictionary, codes)
     options: dict[str, Any] = {"iteration": iteration, "rng": rng}
     if weights is not None:
         require_weights(update, "update rule", run)
         options["weights"] = weights
+    _require_block_form(update, "update rule", signals)
     with naming(update, "update rule"):
         if not is_users(update):
-            return run(*arguments, **options)
-        outcome = call(update, "update rule", run, *arguments, **options)
+            return run(signals, dictionary, codes, **options)
+        # A copy: the rule may change its dictionary in place, and this one may be the best so far.
+        outcome = call(update, "update rule", run, signals, dictionary.copy(), codes, **options)
     if not (isinstance(outcome, tuple | list) and len(outcome) == 2):
         fault = f"returned {_kind(outcome)}, where a pair (dictionary, codes) is expected"
         raise ComponentError(update, "update rule", fault)
@@ -64,6 +66,7 @@ def run_replacement(
     if weights is not None:
         require_weights(replace, "replacement policy", replace)
         options = {"weights": weights}
+    _require_block_form(replace, "replacement policy", signals)
     with naming(replace, "replacement policy"):
         outcome = replace(signals, dictionary, codes, **options)
     if not is_users(replace):
@@ -81,6 +84,15 @@ def run_replacement(
         )
         raise ComponentError(replace, "replacement policy", fault)
     return D, replaced
+
+
+def _require_block_form(part: Any, role: str, signals: Any) -> None:
+    """Refuse a part of the user's where an engine has the signals: it takes arrays."""
+    if isinstance(signals, BlockedSignals) and is_users(part):
+        raise TypeError(
+            f"the {role} {part!r} takes arrays, and these signals are with {signals.engine!r}: use one of "
+            "this package, or signals in memory."
+        )
 
 
 def requests_stop(callback: Any, step: Any) -> bool:

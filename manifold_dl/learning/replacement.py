@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from manifold_dl._validation import as_dictionary, as_observed
-from manifold_dl.engines import BlockMap, Engine, Threads
+from manifold_dl.engines import Engine, Threads
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, repetitions
 from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.units import column_norms, divide
 from manifold_dl.kernels.reduced import Block
 from manifold_dl.kernels.reduced.minimum_norm import take
-from manifold_dl.learning.signal_sums import coded_blocks, residual, weight_blocks, weighted_squares
+from manifold_dl.learning.coded_signals import coded_map, residual, weighted_squares
+from manifold_dl.metrics.atoms import cosine_rows
 from manifold_dl.problem.support import Support, as_support
 
 
@@ -31,7 +33,9 @@ class ReplaceAtoms:
         Of two atoms with |⟨dᵢ, dⱼ⟩| above this, the one that is used less is replaced. The absolute value
         matters: an antipodal pair is a duplicate too.
     min_users : int
-        An atom that fewer signals use is replaced.
+        An atom that fewer signals use is replaced. A signal of weight w counts as w signals, rounded and at
+        least one, and as none if it has no weight: integer weights are repetitions, and small ones do not
+        empty a dictionary.
 
     Notes
     -----
@@ -59,7 +63,7 @@ class ReplaceAtoms:
             raise ValueError(f"min_users={self.min_users}: a number of signals is not negative.")
 
     def __call__(
-        self, signals: np.ndarray, dictionary: np.ndarray, codes: Any, weights: Any = None
+        self, signals: Any, dictionary: np.ndarray, codes: Any, weights: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Replace useless atoms.
 
@@ -74,27 +78,25 @@ class ReplaceAtoms:
         dictionary, replaced
             The new dictionary, and the indices of the atoms that were replaced.
         """
-        Y, W = as_observed(signals, weights)
+        is_blocked = isinstance(signals, BlockedSignals)  # these were checked when they were opened
+        Y, W = (signals, weights) if is_blocked else as_observed(signals, weights)
         D = as_dictionary(dictionary, n_rows=len(Y)).astype(Y.dtype)
-        support = as_support(codes, Y.shape[1], D.shape[1])
-        useless = self._useless_atoms(D, support, W)
+        if not isinstance(codes, BlockedCodes):
+            codes = as_support(codes, Y.shape[1], D.shape[1])
+        useless = self._useless_atoms(D, _users(codes, W))
         if len(useless) == 0:
             return D, useless
-        candidates = worst_represented(Y, D, support, count=2 * len(useless), weights=W)
+        candidates = worst_represented(Y, D, codes, count=2 * len(useless), weights=W)
         return self._fill(D, useless, candidates)
 
-    def _useless_atoms(self, D: np.ndarray, support: Support, weights: np.ndarray | None) -> np.ndarray:
-        counts = np.ones(len(support.indices), bool) if support.values is None else support.values != 0
-        if weights is not None:  # a signal without weight uses nothing
-            observed = weights > 0 if weights.ndim == 1 else weights.any(axis=0)
-            counts = counts & np.repeat(observed, np.diff(support.indptr))
-        users = np.bincount(support.indices[counts], minlength=D.shape[1])
+    def _useless_atoms(self, D: np.ndarray, users: np.ndarray) -> np.ndarray:
         useless = users < self.min_users
         unit = D / column_norms(D)
-        close = np.triu(np.abs(unit.T @ unit) > self.coherence, k=1)
-        for i, j in np.argwhere(close):
-            if not (useless[i] or useless[j]):
-                useless[j if users[j] <= users[i] else i] = True
+        for first, cosines in cosine_rows(unit):
+            for row, j in np.argwhere(cosines > self.coherence):
+                i = first + row
+                if i < j and not (useless[i] or useless[j]):
+                    useless[j if users[j] <= users[i] else i] = True
         return np.flatnonzero(useless)
 
     def _fill(
@@ -106,11 +108,22 @@ class ReplaceAtoms:
         for i in useless:
             for signal in candidates:
                 atom = signal / np.linalg.norm(signal)
-                if np.abs(atom @ D[:, kept]).max(initial=0.0) <= self.coherence:
+                if np.abs(atom @ D)[kept].max(initial=0.0) <= self.coherence:
                     D[:, i], kept[i] = atom, True
                     replaced.append(i)
                     break
         return D, np.array(replaced, dtype=np.intp)
+
+
+def _users(codes: Support | BlockedCodes, weights: Any) -> np.ndarray:
+    """How many signals have a code other than zero on each atom, each counted as its weight says."""
+    if isinstance(codes, BlockedCodes):
+        return codes.usage(weights).nonzero
+    uses = np.ones(len(codes.indices), np.int64) if codes.values is None else (codes.values != 0).astype(int)
+    if weights is not None:
+        by_signal = weights if weights.ndim == 1 else weights.any(axis=0)
+        uses *= np.repeat(repetitions(by_signal), np.diff(codes.indptr))
+    return np.bincount(codes.indices, weights=uses, minlength=codes.n_atoms)
 
 
 @dataclass(frozen=True)
@@ -144,12 +157,12 @@ class WorstSignals:
 
 
 def worst_represented(
-    signals: np.ndarray,
+    signals: Any,
     dictionary: np.ndarray,
-    support: Support,
+    codes: Support | BlockedCodes,
     count: int,
     engine: Engine = Threads(),  # noqa: B008 - frozen
-    weights: np.ndarray | None = None,
+    weights: Any = None,
 ) -> Iterator[np.ndarray]:
     """The signals by the fraction of their energy that D X leaves over, the worst first.
 
@@ -159,8 +172,8 @@ def worst_represented(
     Parameters
     ----------
     signals, dictionary : m×n and m×d arrays
-    support : Support
-        With the codes.
+    codes : Support or BlockedCodes
+        A support has the codes as its values.
     count : int
     engine : Engine
         What runs the functions of a block.
@@ -176,15 +189,14 @@ def worst_represented(
     # ‖y − Dx‖ ≤ √ε ‖y‖ is no reason to call a signal badly represented.
     exact = float(np.finfo(dictionary.dtype).eps)
     atoms = np.ascontiguousarray(dictionary.T, dtype=float)
-    blocks, codes = coded_blocks(signals, support, dictionary.shape[1], engine)
+    engine = codes.engine if isinstance(codes, BlockedCodes) else engine
     firsts = engine.open([part.start for part in partition(signals.shape[1])])
-    own_weights = weight_blocks(weights, signals.shape[1], engine)
-    left = BlockMap(fractions_left_block, (blocks, codes, own_weights), (atoms,))
-    engine.total(left)
+    left = coded_map(fractions_left_block, signals, codes, weights, (atoms,), engine)
     after = (np.inf, -1)
     while True:
-        parents = (blocks, codes, own_weights, left, firsts)
-        (found,) = engine.total(BlockMap(worst_block, parents, (atoms, exact, after, count)))
+        common = (atoms, exact, after, count)
+        worst = coded_map(worst_block, signals, codes, weights, common, engine, beside=(left, firsts))
+        (found,) = engine.total(worst)
         if len(found.numbers) == 0:
             return
         yield from found.rows

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse
 
 from manifold_dl.components.settings import restore
 from manifold_dl.learning.history import History
@@ -40,8 +41,9 @@ class Result:
     dictionary : m×d array
         The columns are unit atoms, unless the update's manifold leaves their norms free, as `Euclidean` does
         and Pymanopt's ``Sphere``, on which the whole matrix has norm 1: the printed result says so.
-    codes : sparse d×n array
-        The coder's codes for that dictionary.
+    codes : sparse d×n array, Dask array, LazyCodes or None
+        The coder's codes for that dictionary. Those of a Dask array and of files are computed when they are
+        asked for, and are not stored with the result (`learning.distant_codes`).
     history : History
         Loss, objective, time and evaluations of every iteration.
     reason : Reason
@@ -97,15 +99,17 @@ class Result:
         return len(self.history)
 
     def __str__(self) -> str:
-        (m, d), n = self.dictionary.shape, self.codes.shape[1]
-        lines = [
-            f"{d} atoms of length {m} learned from {n} signals in {self.n_iter} iterations. {self.reason}"
-        ]
+        m, d = self.dictionary.shape
+        source = "" if self.codes is None else f" from {self.codes.shape[1]} signals"
+        lines = [f"{d} atoms of length {m} learned{source} in {self.n_iter} iterations. {self.reason}"]
         if self.n_iter:
             first, last = self.history.loss[0], self.history.loss[-1]
             lines.append(f"Loss ‖Y − DX‖²/n: {first:.4g} → {last:.4g}, {self.history.seconds[-1]:.1f} s.")
         known = "" if math.isnan(self.explained) else f"; {self.explained:.2%} of the energy explained"
-        lines.append(f"Codes: {self.codes.nnz / n:.2f} atoms per signal{known}.")
+        average = "computed when they are asked for"
+        if scipy.sparse.issparse(self.codes):
+            average = f"{self.codes.nnz / self.codes.shape[1]:.2f} atoms per signal"
+        lines.append(f"Codes: {average}{known}.")
         norms = np.linalg.norm(self.dictionary, axis=0)
         if np.abs(norms - 1).max() > 1e-3:  # far above the rounding of any dtype
             span = f"{norms.min():.3g} to {norms.max():.3g}"

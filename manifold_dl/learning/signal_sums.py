@@ -14,13 +14,13 @@ import numpy as np
 
 from manifold_dl._validation import warn_once
 from manifold_dl.engines import BlockMap, Engine, Threads
-from manifold_dl.engines.protocol import partition
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, CodesBlock
 from manifold_dl.engines.units import as_units, divide, times_square
 from manifold_dl.engines.weights import as_weighted_signals
-from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
-from manifold_dl.problem.signals import blocks_of, values_of
-from manifold_dl.problem.support import Support, as_support
+from manifold_dl.learning.coded_signals import coded_map, residual, sum_of_squares, weight_blocks
+from manifold_dl.problem.signals import codes_of
+from manifold_dl.problem.support import Support
 
 
 class LossScale(NamedTuple):
@@ -41,7 +41,7 @@ class LossScale(NamedTuple):
     exponent: int
 
     @classmethod
-    def of(cls, signals: np.ndarray, weights: np.ndarray | None = None) -> "LossScale":
+    def of(cls, signals: Any, weights: Any = None) -> "LossScale":
         """The scale of the signals (m×n)."""
         known = as_weighted_signals(signals, weights, Threads(1))
         return cls(known.total_weight, known.energy, known.exponent)
@@ -67,18 +67,18 @@ class LossScale(NamedTuple):
 
 
 def squared_error(
-    signals: np.ndarray,
+    signals: Any,
     dictionary: np.ndarray,
     codes: Any,
     exponent: int = 0,
     engine: Engine = Threads(),  # noqa: B008 - frozen
-    weights: np.ndarray | None = None,
+    weights: Any = None,
 ) -> float:
     """‖Y − DX‖², with weights Σ w (Y − DX)², from the residual.
 
     Parameters
     ----------
-    signals, dictionary, codes : m×n, m×d and sparse d×n arrays
+    signals, dictionary, codes : m×n, m×d and sparse d×n arrays, or `BlockedSignals` and `BlockedCodes`
     exponent : int
         The sum is in units of 4^exponent (`units.unit_exponent` returns one that is safe).
     engine : Engine
@@ -95,11 +95,25 @@ def squared_error(
     >>> squared_error(np.array([[3.0], [1.0]]), np.eye(2), np.array([[3.0], [0.0]]))
     1.0
     """
-    blocks = coded_blocks(signals, codes, dictionary.shape[1], engine)
     atoms = np.ascontiguousarray(dictionary.T)
-    parents = *blocks, weight_blocks(weights, signals.shape[1], engine)
-    (error,) = engine.total(BlockMap(squared_error_block, parents, (atoms, exponent)))
+    if isinstance(codes, BlockedCodes):
+        return _blocked_error(signals, atoms, codes, exponent, weights)
+    (error,) = engine.total(
+        coded_map(squared_error_block, signals, codes, weights, (atoms, exponent), engine)
+    )
     return error
+
+
+def _blocked_error(
+    signals: BlockedSignals, atoms: np.ndarray, codes: BlockedCodes, exponent: int, weights: Any
+) -> float:
+    """‖Y − DX‖², in one round with the usage and the energies of the codes, which are asked for next."""
+    error = coded_map(squared_error_block, signals, codes, weights, (atoms, exponent), codes.engine)
+    by_signal = weights if weights is not None and weights.ndim == 1 else None
+    energies = _energies_map(codes, exponent, by_signal)
+    found = codes.engine.total(error, codes.usage_map(weights), energies)
+    squares, codes.usages[weights], codes.energies[exponent, by_signal] = found
+    return squares
 
 
 def squared_error_block(
@@ -112,17 +126,17 @@ def squared_error_block(
 
 
 def explained_fraction(
-    signals: np.ndarray,
+    signals: Any,
     dictionary: np.ndarray,
     codes: Any,
     engine: Engine = Threads(),  # noqa: B008 - frozen
-    weights: np.ndarray | None = None,
+    weights: Any = None,
 ) -> float:
     """1 − ‖Y − DX‖²/‖Y‖², from the residual and in double precision; 1 for signals of zero.
 
     Parameters
     ----------
-    signals, dictionary, codes : m×n, m×d and sparse d×n arrays
+    signals, dictionary, codes : m×n, m×d and sparse d×n arrays, or `BlockedSignals` and `BlockedCodes`
     engine : Engine
         What runs the function of a block.
     weights : array of length n or m×n array, optional
@@ -138,14 +152,17 @@ def explained_fraction(
     >>> explained_fraction(Y, np.eye(2), X)
     0.9
     """
-    blocks = coded_blocks(signals, codes, dictionary.shape[1], engine)
-    largest = max(float(signals.max()), -float(signals.min()))
+    atoms = np.ascontiguousarray(dictionary.T, dtype=float)
+    if isinstance(signals, BlockedSignals):
+        largest = signals.largest
+    else:
+        largest = max(float(signals.max()), -float(signals.min()))
     if largest == 0:
         return 1.0
     unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)  # a power of two: no square vanishes or overflows
-    atoms = np.ascontiguousarray(dictionary.T, dtype=float)
-    parents = *blocks, weight_blocks(weights, signals.shape[1], engine)
-    ((energy, error),) = engine.total(BlockMap(energy_and_error_block, parents, (atoms, unit)))
+    engine = codes.engine if isinstance(codes, BlockedCodes) else engine
+    sums = coded_map(energy_and_error_block, signals, codes, weights, (atoms, unit), engine)
+    ((energy, error),) = engine.total(sums)
     return 1 - error / energy if energy > 0 else 1.0
 
 
@@ -155,8 +172,7 @@ def energy_and_error_block(
     """‖Y‖² and ‖Y − DX‖² of one block, in units of unit²."""
     rows = np.array(block.signals, dtype=float, order="C") / unit
     rest = residual(rows, block, codes.astype(float) / unit, atoms)
-    if weights is None:
-        return (float(np.vdot(rows, rows)), float(np.vdot(rest, rest))), None
+    # Not by BLAS: its order of summation depends on the number of its threads, which differs among processes.
     return (sum_of_squares(rows, weights), sum_of_squares(rest, weights)), None
 
 
@@ -164,7 +180,7 @@ def code_energies(
     codes: Any,
     exponent: int,
     engine: Engine = Threads(),  # noqa: B008 - frozen
-    weights: np.ndarray | None = None,
+    weights: Any = None,
 ) -> np.ndarray:
     """‖X_i‖² of every atom; with weights Σ_j w_j x_ij², where w_j may be the mean weight of the entries.
 
@@ -188,64 +204,29 @@ def code_energies(
     >>> code_energies(scipy.sparse.csc_array([[1.0, 2.0], [0.0, 3.0]]), exponent=0).tolist()
     [5.0, 9.0]
     """
-    n_atoms = codes.shape[0]
-    support = Support(codes.indptr, codes.indices, n_atoms, codes.data)
-    indices = engine.open(values_of(support.indices, support))
-    values = engine.open(values_of(codes.data, support))
-    factors = np.ones(0)
-    if weights is not None:
-        mean = weights if weights.ndim == 1 else weights.mean(axis=0, dtype=float)
-        factors = np.repeat(mean.astype(float), np.diff(codes.indptr))
-    factor_blocks = engine.open(values_of(factors, support))  # empty without weights
-    parents = (indices, values, factor_blocks)
-    (energies,) = engine.total(BlockMap(code_energies_block, parents, (exponent, n_atoms)))
+    if isinstance(codes, BlockedCodes):
+        if (exponent, weights) not in codes.energies:
+            (codes.energies[exponent, weights],) = codes.engine.total(_energies_map(codes, exponent, weights))
+        return codes.energies[exponent, weights]
+    support = Support(codes.indptr, codes.indices, codes.shape[0], codes.data)
+    blocks = engine.open(codes_of(support, codes.data))
+    (energies,) = engine.total(
+        _energies_map(BlockedCodes(engine, blocks, codes.shape, codes.dtype), exponent, weights)
+    )
     return energies
 
 
+def _energies_map(codes: BlockedCodes, exponent: int, weights: Any) -> BlockMap:
+    parents = (codes.blocks, weight_blocks(weights, codes.n_signals, codes.engine))
+    return BlockMap(code_energies_block, parents, (exponent, codes.n_atoms))
+
+
 def code_energies_block(
-    indices: np.ndarray, values: np.ndarray, factors: np.ndarray, exponent: int, n_atoms: int
+    codes: CodesBlock, weights: np.ndarray | None, exponent: int, n_atoms: int
 ) -> tuple[np.ndarray, None]:
     """‖X_i‖² of every atom over the signals of one block."""
-    squares = divide(values, exponent).astype(float) ** 2
-    if len(factors):
-        squares *= factors
-    return np.bincount(indices, weights=squares, minlength=n_atoms), None
-
-
-def coded_blocks(signals: np.ndarray, codes: Any, n_atoms: int, engine: Engine) -> tuple[BlockMap, BlockMap]:
-    """The signals (m×n) with their supports, and their codes, which are zero where a support was given."""
-    if np.dtype(getattr(codes, "dtype", float)).kind in "iu":  # numbers, not the indices of a support
-        codes = codes.astype(float)
-    support = as_support(codes, signals.shape[1], n_atoms)
-    values = np.zeros(len(support.indices)) if support.values is None else support.values
-    return engine.open(blocks_of(signals.T, support)), engine.open(values_of(values, support))
-
-
-def residual(rows: np.ndarray, block: Block, codes: np.ndarray, atoms: np.ndarray) -> np.ndarray:
-    """y − Dx for every signal y of `rows`, where the codes x have the support of the block."""
-    rest = np.array(rows, order="C")
-    reduced.add_products(rest, block.indptr, block.indices, -codes, atoms)
-    return rest
-
-
-def weight_blocks(weights: np.ndarray | None, n_signals: int, engine: Engine) -> BlockMap:
-    """The weights beside the blocks of signals: None, one per signal, or one per entry in rows."""
-    parts = partition(n_signals)
-    if weights is None:
-        return engine.open([None] * len(parts))
-    rows = weights if weights.ndim == 1 else weights.T
-    return engine.open([rows[part] for part in parts])
-
-
-def sum_of_squares(rows: np.ndarray, weights: np.ndarray | None) -> float:
-    """Σ w rows², in double precision; `weights` are None, one per row, or one per entry."""
-    if weights is None:
-        return float(np.einsum("nm,nm->", rows, rows, dtype=float))
-    return float(weighted_squares(rows, weights).sum())
-
-
-def weighted_squares(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Σ w rows² of every row, in double precision."""
-    if weights.ndim == 1:
-        return weights * np.einsum("nm,nm->n", rows, rows, dtype=float)
-    return np.einsum("nm,nm,nm->n", weights, rows, rows, dtype=float)
+    squares = divide(codes.values, exponent).astype(float) ** 2
+    if weights is not None:
+        mean = weights if weights.ndim == 1 else weights.mean(axis=1, dtype=float)
+        squares *= np.repeat(mean.astype(float), np.diff(codes.indptr))
+    return np.bincount(codes.indices, weights=squares, minlength=n_atoms), None

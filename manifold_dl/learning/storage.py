@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from manifold_dl._validation import as_dictionary
 from manifold_dl.learning.archive import (
@@ -28,6 +29,7 @@ def save(result: Result, path: str | os.PathLike[str]) -> None:
     """Write a learned `Result` to one `.npz` file.
 
     The file is written under another name and then renamed: an interruption leaves no incomplete file.
+    Codes that are not in memory (those of a Dask array or of files) are not stored.
 
     Parameters
     ----------
@@ -78,12 +80,16 @@ def load(path: str | os.PathLike[str], max_bytes: int | None = None) -> Result:
 
 def contents(result: Result) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What a file holds of a result: a header of JSON, and arrays by name."""
-    arrays = {"dictionary": result.dictionary, **codes_to_arrays(result.codes)}
+    arrays = {"dictionary": result.dictionary}
+    has_codes = scipy.sparse.issparse(result.codes) or isinstance(result.codes, np.ndarray)
+    if has_codes:
+        arrays |= codes_to_arrays(result.codes)
     arrays |= columns_to_arrays(result.history.to_dict())
     meta = {
         "reason": result.reason.name,
         "explained": None if math.isnan(result.explained) else result.explained,
         "settings": result.settings,
+        "has_codes": has_codes,
     }
     return meta, arrays
 
@@ -94,7 +100,9 @@ def from_contents(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
     columns = arrays_to_columns(arrays)
     history = History(condition="kappa" in columns, coherence="coherence" in columns)
     history.restore(columns)
-    codes, explained = arrays_to_codes(arrays, D.shape[1]), meta.get("explained")
+    codes, explained = None, meta.get("explained")
+    if meta.get("has_codes", True):
+        codes = arrays_to_codes(arrays, D.shape[1])
     explained = math.nan if explained is None else float(explained)
     settings = meta.get("settings", {})  # neither is in the oldest files
     if not isinstance(settings, dict):

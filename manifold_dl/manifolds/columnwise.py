@@ -8,7 +8,7 @@ import numpy as np
 
 from manifold_dl.kernels.reduced import reference
 
-DOUBLE = np.dtype(float)
+DOUBLE, SINGLE = np.dtype(float), np.dtype(np.float32)
 
 
 def as_shape(m: Any, k: Any, least: int = 2) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from pymanopt.manifolds import Oblique
 from manifold_dl.kernels import reduced as kernels
 from manifold_dl.manifolds.columnwise import (
     DOUBLE,
+    SINGLE,
     as_shape,
     by_rows,
     dots,
@@ -79,14 +80,15 @@ class Spheres(Oblique):
     ) -> float:
         """Sum over all entries of the product of two tangent vectors, as a float."""
         a, b = tangent_vector_a, tangent_vector_b
-        if a.dtype == DOUBLE and a.strides == b.strides:  # each in the order of its memory: no copies
+        # Each in the order of its memory: no copies.
+        if a.strides == b.strides and a.dtype == b.dtype and a.dtype in (DOUBLE, SINGLE):
             return kernels.dot(a.ravel("K"), b.ravel("K"))
         return float(np.vdot(tangent_vector_a, tangent_vector_b))
 
     def norm(self, point: np.ndarray, tangent_vector: np.ndarray) -> float:
         """Frobenius norm of a tangent vector, as a float."""
         entries = tangent_vector.ravel("K")
-        if entries.dtype != DOUBLE:
+        if entries.dtype not in (DOUBLE, SINGLE):
             entries = entries.astype(float)
         return math.sqrt(kernels.dot(entries, entries))
 

@@ -1,10 +1,13 @@
 """Comparisons of atoms: coherence within a dictionary, and recovery of a known dictionary (Section VI-B)."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from manifold_dl._validation import as_dictionary
+
+ROWS = 256  # of cosines at a time
 
 
 def coherence(dictionary: Any) -> float:
@@ -26,9 +29,30 @@ def coherence(dictionary: Any) -> float:
     0.8
     """
     D = _normalised(dictionary, "dictionary")
-    gram = np.abs(D.T @ D)
-    np.fill_diagonal(gram, 0.0)
-    return min(float(gram.max()), 1.0)  # rounding may lead to slightly more than 1
+    largest = 0.0
+    for first, cosines in cosine_rows(D):
+        own = np.arange(len(cosines))
+        cosines[own, first + own] = 0.0
+        largest = max(largest, float(cosines.max()))
+    return min(largest, 1.0)  # rounding may lead to slightly more than 1
+
+
+def cosine_rows(unit: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """|⟨d_i, d_j⟩| of unit atoms, some rows at a time, so that no d×d matrix is needed.
+
+    Parameters
+    ----------
+    unit : array (m×d)
+        Atoms of norm 1.
+
+    Yields
+    ------
+    first : int
+    cosines : array (rows×d)
+        Those of atoms first, first + 1, ... with all atoms.
+    """
+    for first in range(0, unit.shape[1], ROWS):
+        yield first, np.abs(unit[:, first : first + ROWS].T @ unit)
 
 
 class Match(NamedTuple):

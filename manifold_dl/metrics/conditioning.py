@@ -1,11 +1,14 @@
 """The condition numbers of a dictionary with respect to a support, κ of the paper's Section VI-A."""
 
+from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
 import scipy.sparse
 
 from manifold_dl._validation import as_matrix, as_weights, require_unmasked
+from manifold_dl.engines import BlockMap
+from manifold_dl.engines.blocked import BlockedCodes, CodesBlock
 from manifold_dl.problem.support import as_support
 
 
@@ -55,9 +58,42 @@ def condition_number(
     >>> round(condition_number(D, [[0, 1], [1, 2]]), 12)
     3.0
     """
+    if isinstance(support, BlockedCodes):
+        if distribution:
+            raise ValueError("an engine has these codes: compute() them for the numbers of all signals.")
+        D = as_matrix(dictionary, "dictionary")
+        worst = BlockMap(condition_block, (support.blocks,), (D,))
+        if weights is not None:
+            worst = BlockMap(weighted_condition_block, (support.blocks, weights.blocks), (D,))
+        return support.engine.total(worst)[0].kappa
     per_signal = condition_numbers(dictionary, support, weights=weights)
     kappa = float(per_signal.max(initial=1.0))
     return (kappa, per_signal) if distribution else kappa
+
+
+@dataclass(frozen=True)
+class LargestCondition:
+    """The largest condition number of some signals; the larger one is the sum of two."""
+
+    kappa: float
+
+    def __add__(self, other: "LargestCondition") -> "LargestCondition":
+        return LargestCondition(max(self.kappa, other.kappa))
+
+
+def condition_block(codes: CodesBlock, dictionary: np.ndarray) -> tuple[LargestCondition, None]:
+    """The largest condition number of one block of signals that an engine has."""
+    return weighted_condition_block(codes, None, dictionary)
+
+
+def weighted_condition_block(
+    codes: CodesBlock, weights: np.ndarray | None, dictionary: np.ndarray
+) -> tuple[LargestCondition, None]:
+    """The same where entries have weights."""
+    shape = (dictionary.shape[1], len(codes.indptr) - 1)
+    support = scipy.sparse.csc_array((codes.values, codes.indices, codes.indptr), shape=shape)
+    own = None if weights is None else weights.T
+    return LargestCondition(float(condition_numbers(dictionary, support, weights=own).max(initial=1.0))), None
 
 
 def condition_numbers(dictionary: Any, support: Any, *, weights: Any = None) -> np.ndarray:

@@ -39,10 +39,10 @@ def require_methods(optimizer: Any, feasible: FeasibleSet) -> None:
     ValueError: NelderMead needs the methods dist, log and pair_mean, which Stiefel manifold St(4,2) does not
     have: use another optimizer, such as ConjugateGradient or TrustRegions.
     """
-    needed = next((names for cls, names in _NEEDS.items() if isinstance(optimizer, cls)), None)
-    if needed is None:
-        return
     lacking = feasible.missing_methods()
+    if not lacking:
+        return
+    needed = next((names for cls, names in _NEEDS.items() if isinstance(optimizer, cls)), ())
     missing = [name for name in needed if name in lacking]
     if not missing:
         return

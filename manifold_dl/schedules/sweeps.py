@@ -2,7 +2,8 @@
 
 import inspect
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -74,8 +75,8 @@ def _subsets(schedule: Any, n_atoms: int, rng: RandomLike, usage: Any) -> Iterab
             f"schedule is the class {schedule.__name__}; pass an object, such as {schedule.__name__}(...)."
         )
     if hasattr(schedule, "subsets"):
-        takes_usage = "usage" in inspect.signature(schedule.subsets).parameters
-        subsets = schedule.subsets(n_atoms, rng, **({"usage": usage} if takes_usage else {}))
+        options = {"usage": usage} if _takes_usage(schedule.subsets) else {}
+        subsets = schedule.subsets(n_atoms, rng, **options)
         if not isinstance(subsets, Iterable):
             raise TypeError(
                 f"its method subsets returned {subsets!r}; it must yield or return index arrays, and that is "
@@ -98,6 +99,18 @@ def _subsets(schedule: Any, n_atoms: int, rng: RandomLike, usage: Any) -> Iterab
     return iterator
 
 
+def _takes_usage(subsets: Callable) -> bool:
+    try:
+        return _names_usage(getattr(subsets, "__func__", subsets))
+    except TypeError:  # a callable that cannot be hashed
+        return _names_usage.__wrapped__(subsets)
+
+
+@lru_cache  # inspecting a signature takes longer than a sweep
+def _names_usage(subsets: Callable) -> bool:
+    return "usage" in inspect.signature(subsets).parameters
+
+
 def _checked_subset(subset: Any, k: int, n_atoms: int) -> np.ndarray:
     name = f"subset {k} of the schedule"
     indices = np.asarray(subset)
@@ -117,15 +130,15 @@ def _checked_subset(subset: Any, k: int, n_atoms: int) -> np.ndarray:
         )
     if indices.size == 1 and 0 <= indices[0] < n_atoms:
         return indices.astype(np.intp)  # the other checks are slow, and K-SVD has as many subsets as atoms
-    outside = (indices < 0) | (indices >= n_atoms)
-    if outside.any():
+    if indices.min() < 0 or indices.max() >= n_atoms:
+        outside = indices[(indices < 0) | (indices >= n_atoms)]
         raise ValueError(
-            f"{name} contains the index {indices[outside][0]}; the atoms are numbered 0 to {n_atoms - 1}."
+            f"{name} contains the index {outside[0]}; the atoms are numbered 0 to {n_atoms - 1}."
         )
     indices = indices.astype(np.intp)
-    repeated = np.bincount(indices) > 1
-    if repeated.any():
+    uses = np.bincount(indices)
+    if uses.max() > 1:
         raise ValueError(
-            f"{name} repeats the index {np.argmax(repeated)}; an atom can move only once in a subset."
+            f"{name} repeats the index {np.argmax(uses > 1)}; an atom can move only once in a subset."
         )
     return indices

@@ -11,13 +11,16 @@ import scipy.sparse
 
 from manifold_dl._validation import as_ridge
 from manifold_dl.components import by_name
+from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import SweepData, SweepState
+from manifold_dl.kernels.reduced.minimum_norm import take
 from manifold_dl.optimizers import LeadingSingularVector
 from manifold_dl.problem.counts import new_counts
 from manifold_dl.problem.support import SupportIndex
 from manifold_dl.schedules import OneAtATime, sweep
+from manifold_dl.updates.current_codes import ArrayCodes
 from manifold_dl.updates.simco import SimCO
 from manifold_dl.updates.workspace import UpdateWorkspace
 
@@ -92,6 +95,11 @@ class KSVD:
 
         `weights` are one number ≥ 0 per signal. Weights of entries are refused: see the notes.
         """
+        if isinstance(signals, BlockedSignals):
+            raise ValueError(
+                "K-SVD goes through the signals once for every atom, and changes their residual as it "
+                "goes: it needs them in memory. Use SimCO() or MOD() where an engine has them."
+            )
         workspace = UpdateWorkspace(signals, dictionary, codes, as_engine(self.threads), weights)
         if workspace.signals.weights is not None:
             raise ValueError(NO_SINGULAR_VECTOR)
@@ -116,9 +124,10 @@ class CompiledSweep:
     """A sweep over single atoms of a workspace in compiled code, with the residual Y − DX kept up to date."""
 
     def __init__(self, workspace: UpdateWorkspace) -> None:
-        self.workspace, support = workspace, workspace.support
+        assert isinstance(workspace.current, ArrayCodes)  # the caller has refused anything else
+        self.workspace, self.current, support = workspace, workspace.current, workspace.current.support
         self._index = SupportIndex(support.indptr, support.indices, support.n_atoms)
-        self._residual = workspace.residual()
+        self._residual = self.residual()
         self._data = SweepData(
             workspace.rows,
             support.indptr,
@@ -126,13 +135,13 @@ class CompiledSweep:
             self._index.first,
             self._index.entries,
             self._index.signal_of,
-            reduced.large_codes(workspace.rows, support.indptr, workspace.values),
+            reduced.large_codes(workspace.rows, support.indptr, self.current.values),
         )
 
     def update(self, order: np.ndarray, mu: float, power: bool) -> int:
         """Update the atoms `order` one by one, as `LeadingSingularVector` would; how many were done."""
         D, old = self.workspace.dictionary, self.workspace.dictionary.copy()
-        state = SweepState(D.T, self.workspace.own_values(), self._residual)
+        state = SweepState(D.T, self.current.own_values(), self._residual)
         done = reduced.ksvd_sweep(order, self._data, state, mu, power).n_updated
         used = order[:done][self.workspace.usage[order[:done]] > 0]
         # The error falls by the square of the angle: what is below half the digits leaves it as it was.
@@ -146,4 +155,16 @@ class CompiledSweep:
     def refresh(self, atom: int) -> None:
         """Compute the residual of the users of an atom again, after it was updated in another way."""
         users = self._index.restrict(np.array([atom])).active
-        self._residual[users] = self.workspace.residual(users)
+        self._residual[users] = self.residual(users)
+
+    def residual(self, signals: np.ndarray | None = None) -> np.ndarray:
+        """Y − D X in rows, of all signals or of some."""
+        support, values, rows = self.current.support, self.current.values, self.workspace.rows
+        indptr, indices = support.indptr, support.indices
+        if signals is None:
+            rows = rows.copy()
+        else:
+            indptr, indices, places = take(indptr, indices, signals)
+            rows, values = rows[signals], values[places]
+        reduced.add_products(rows, indptr, indices, -values, self.workspace.dictionary.T)
+        return rows

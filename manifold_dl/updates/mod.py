@@ -4,15 +4,17 @@ It ignores the norms and restores them afterwards. MOD on the spheres, which nev
 ``SimCO(codes="fixed")``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 
+from manifold_dl.engines import Engine
 from manifold_dl.engines.threads import as_engine
-from manifold_dl.kernels.reduced import code_energies
+from manifold_dl.kernels import reduced
+from manifold_dl.updates.current_codes import ArrayCodes
+from manifold_dl.updates.normal_equations import solve_by_products, solve_symmetric
 from manifold_dl.updates.workspace import UpdateWorkspace
 
 
@@ -28,6 +30,13 @@ class MOD:
     ridge : float
         Pulls D towards the old dictionary, in units of the mean energy of a row of X. It is what keeps
         the update stable where codes are nearly collinear; 0 is the classic rule.
+    tol : float
+        Accuracy where there are so many atoms that the normal equations are solved by conjugate gradients:
+        the last iteration has lowered the squared error of every row of D by less than `tol` times what all
+        of them have. Directions that the codes hardly determine then stay nearly as they were.
+    engine : Engine, optional
+        Where the signals are and what runs the computation. By default that of the learning loop, or
+        `engines.Threads()`.
 
     Examples
     --------
@@ -40,10 +49,14 @@ class MOD:
     """
 
     ridge: float = 0.0
+    tol: float = 1e-5
+    engine: Engine | None = field(default=None, metadata={"stored": False})
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.ridge) and self.ridge >= 0):
             raise ValueError(f"ridge={self.ridge}: the ridge must be finite and not negative.")
+        if not 0 <= self.tol < 1:
+            raise ValueError(f"tol={self.tol}: the accuracy is a fraction, 0 ≤ tol < 1.")
 
     def __call__(
         self,
@@ -60,42 +73,54 @@ class MOD:
         `weights` are those of the signals (n of them) or of their entries (m×n). With weights of entries
         every row of D has normal equations of its own: the rule costs as much as m unweighted ones.
         """
-        workspace = UpdateWorkspace(signals, dictionary, codes, as_engine(), weights)
+        workspace = UpdateWorkspace(signals, dictionary, codes, as_engine(engine=self.engine), weights)
         workspace.normalize()
-        _require_squares(workspace.values)
-        old, support = workspace.dictionary, workspace.support
-        used = code_energies(support.indices, workspace.values, support.n_atoms) > 0
+        old, current, own_weights = workspace.dictionary, workspace.current, workspace.signals.weights
+        if isinstance(current, ArrayCodes):
+            _require_squares(current.values)
+        elif own_weights is not None:
+            raise ValueError(
+                "with weights of entries every row of D has normal equations of its own, m passes "
+                "over all signals: where an engine has them, use SimCO(codes='fixed'), or weights of signals."
+            )
+        energies, right = workspace.code_residuals()
+        used = energies > 0
         if not used.any():
             return old, workspace.codes()
         # D + (Y − D X) Xᵀ (X Xᵀ)⁺: among all least-squares solutions the one nearest to the old D.
-        if workspace.signals.weights is None:
-            gram, right = workspace.code_products()
-            D = old[:, used] + _solve_symmetric(gram[np.ix_(used, used)], right[used], self.ridge).T
+        if own_weights is not None and isinstance(current, ArrayCodes):
+            D = old[:, used] + _row_by_row(workspace, current, used, self.ridge)
+        elif workspace.shares_products():
+            gram = workspace.code_products()[np.ix_(used, used)]
+            D = old[:, used] + solve_symmetric(gram, right[used], self.ridge).T
         else:
-            D = old[:, used] + _row_by_row(workspace, workspace.signals.weights, used, self.ridge)
+            rho = self.ridge * energies[used].mean()
+            change = solve_by_products(lambda V: workspace.times_code_products(V) + rho * V, right, self.tol)
+            D = old[:, used] + change[used].T
         norms = np.linalg.norm(D, axis=0)
         # Where least squares gives a zero atom, rounding has no direction: the old one stays, with zero
         # codes.
         lost = norms <= 4 * np.sqrt(len(D)) * np.finfo(old.dtype).eps
         D[:, lost], norms[lost] = old[:, used][:, lost], 0
         old[:, used] = D / np.where(lost, 1, norms)
-        scales = np.ones(support.n_atoms)
+        scales = np.ones(old.shape[1])
         scales[used] = norms
-        workspace.own_values()[:] = workspace.values * scales[support.indices]
+        current.scale(scales.astype(old.dtype))
         return old, workspace.codes()
 
 
-def _row_by_row(
-    workspace: UpdateWorkspace, weights: np.ndarray, used: np.ndarray, ridge: float
-) -> np.ndarray:
+def _row_by_row(workspace: UpdateWorkspace, codes: ArrayCodes, used: np.ndarray, ridge: float) -> np.ndarray:
     """How D changes where entries have weights: row p of it solves X diag(w_p) Xᵀ δ = X diag(w_p) r_p."""
-    support, residual = workspace.support, workspace.residual().astype(float)
-    X = support.codes(workspace.values.astype(float))[used]
+    support, values, residual = codes.support, codes.values, workspace.rows.copy()
+    weights = workspace.signals.weights
+    reduced.add_products(residual, support.indptr, support.indices, -values, workspace.dictionary.T)
+    residual = residual.astype(float)
+    X = support.codes(values.astype(float))[used]
     transposed, sizes = X.T.tocsr(), np.diff(X.indptr)
     change = np.empty((residual.shape[1], X.shape[0]))
     for p, (w, r) in enumerate(zip(weights.T.astype(float), residual.T, strict=True)):
         weighted = scipy.sparse.csc_array((X.data * np.repeat(w, sizes), X.indices, X.indptr), shape=X.shape)
-        change[p] = _solve_symmetric((weighted @ transposed).toarray(), weighted @ r, ridge)
+        change[p] = solve_symmetric((weighted @ transposed).toarray(), weighted @ r, ridge)
     return change
 
 
@@ -108,17 +133,3 @@ def _require_squares(values: np.ndarray) -> None:
             f"with unit atoms the largest code is {largest:.1e}, and its square is no number of type "
             f"{values.dtype}. MOD reads the values of the codes: give codes that fit signals and dictionary."
         )
-
-
-def _solve_symmetric(gram: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray:
-    """(G + ρI)⁻¹ B for a positive semi-definite G; the minimum-norm solution where G is singular."""
-    n_rows = len(gram)
-    G = gram + ridge * np.trace(gram) / n_rows * np.eye(n_rows)
-    try:
-        factor = scipy.linalg.cho_factor(G)
-        pivots = np.diagonal(factor[0]) ** 2
-        if pivots.min() > n_rows * np.finfo(float).eps * pivots.max():
-            return scipy.linalg.cho_solve(factor, right)
-    except np.linalg.LinAlgError:
-        pass
-    return scipy.linalg.pinvh(G) @ right

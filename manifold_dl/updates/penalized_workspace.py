@@ -13,18 +13,17 @@ import scipy.sparse
 
 from manifold_dl._validation import as_dictionary
 from manifold_dl.engines import Engine
-from manifold_dl.engines.sources import as_signals
-from manifold_dl.engines.units import as_units, norms_or_one
-from manifold_dl.manifolds import feasible_set
+from manifold_dl.engines.units import as_units, norms_or_one, times_square
+from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.problem.evaluation import EvaluationPolicy
-from manifold_dl.problem.penalized import open_starts
 from manifold_dl.problem.penalized_problem import (
     PenalizedProblem,
     WholeDictionary,
+    as_signals_in_memory,
     make_penalized_problem,
-    row_blocks,
+    open_signals,
 )
-from manifold_dl.problem.solvers import SignalUnit, solver_of
+from manifold_dl.problem.solvers import solver_of
 from manifold_dl.problem.support import as_support
 from manifold_dl.updates.workspace import Start, UpdateSettings, accepted_point, start_of
 
@@ -44,6 +43,8 @@ class PenalizedWorkspace:
         How the codes follow.
     engine : Engine
         What runs the functions of a block.
+    weights : array of length n or m×n array, optional
+        Of the signals or of their entries.
 
     Attributes
     ----------
@@ -55,18 +56,20 @@ class PenalizedWorkspace:
         The last problem of the stage: it knows the codes.
     """
 
-    def __init__(self, signals: Any, dictionary: Any, codes: Any, coder: Any, engine: Engine) -> None:
-        rows, self._scale, self._exponent = as_signals(signals, engine)
-        self._n, m = rows.shape
+    def __init__(
+        self, signals: Any, dictionary: Any, codes: Any, coder: Any, engine: Engine, weights: Any = None
+    ) -> None:
+        self._signals = known = as_signals_in_memory(signals, weights, engine)
+        rows = known.rows
+        n, m = rows.shape
         D = as_dictionary(dictionary, n_rows=m)
         self.dictionary = np.array(D, dtype=rows.dtype, order="F")  # kernels read atoms in rows: D.T
-        self._support = as_support(codes, self._n, D.shape[1])
+        self._support = as_support(codes, n, D.shape[1])
         if self._support.values is not None:
-            values = as_units(self._support.values.astype(rows.dtype, copy=False), self._exponent)
-            self._support = self._support._replace(values=values)
+            values = as_units(self._support.values.astype(rows.dtype, copy=False), known.exponent)
+            self._support = self._support._replace(values=known.scaled(values, self._support.indptr))
         self.coder, self._engine = coder, engine
-        self._data = engine.open(row_blocks(rows))
-        self._starts = open_starts(engine, self._n, self._support)
+        self._data = open_signals(engine, known, self._support)
         self.last: PenalizedProblem | None = None
 
     @cached_property
@@ -81,20 +84,22 @@ class PenalizedWorkspace:
             self.dictionary /= norms
 
     def problem(
-        self, atoms: np.ndarray, mu: float, settings: UpdateSettings, searches: bool = False
+        self,
+        atoms: np.ndarray,
+        feasible: FeasibleSet,
+        mu: float,
+        settings: UpdateSettings,
+        searches: bool = False,
     ) -> PenalizedProblem:
         """The update of I as a Pymanopt problem, with I on its manifold."""
-        m, d = self.dictionary.shape
-        feasible = feasible_set(settings.manifold, m, len(atoms))
+        d = self.dictionary.shape[1]
         self.dictionary[:, atoms] = feasible.nearest_point(self.dictionary[:, atoms])
         all_move = np.array_equal(atoms, np.arange(d))
         D = None if all_move else self.dictionary
-        unit = SignalUnit(float(np.sqrt(self._scale / self._n)), self._exponent)
         return make_penalized_problem(
             self._data,
-            self._starts,
-            solver_of(self.coder, mu, unit),
-            WholeDictionary(m, d, self._n, self.dictionary.dtype, D, self._scale, self._exponent),
+            solver_of(self.coder, mu, self._signals),
+            WholeDictionary(d, D, self._signals),
             atoms,
             feasible,
             engine=self._engine,
@@ -112,6 +117,12 @@ class PenalizedWorkspace:
         """Put the atoms I in place, if the cost does not rise."""
         self.dictionary[:, problem.atoms] = accepted_point(problem, point, start)
         self.last = problem
+
+    def objective(self) -> float:
+        """Σ_j min_x ½‖y_j − Dx‖² + p(x) and the regularizers, in the units of the signals that were given."""
+        assert self.last is not None
+        value = self.last.unit * float(self.last.cost(self.dictionary[:, self.last.atoms]))
+        return times_square(value, self._signals.exponent)
 
     def codes(self) -> scipy.sparse.csc_array:
         """The codes of the dictionary as it is now, in the units of the signals that were given."""

@@ -67,6 +67,9 @@ class UpdateRun(Protocol):
     settled : bool
         Optional. Whether the rule has come to its last phase: before that the loop does not test for
         convergence. True by default.
+    objective : float or None
+        Optional. The function that the last call minimised, at the pair that it returned, in the units of the
+        signals. None by default: it is ‖Y − DX‖² + μ‖X‖² and the regularizers.
     """
 
     memory: dict[str, float | None]

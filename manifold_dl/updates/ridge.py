@@ -58,7 +58,7 @@ class TwoStep:
 
     Notes
     -----
-    ``python benchmarks/recovery.py`` prints what it finds on the paper's synthetic signals.
+    ``python benchmarks/peers.py --task recovery`` measures what learning with it, the default, finds.
 
     Examples
     --------

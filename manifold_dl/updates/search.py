@@ -16,6 +16,7 @@ import scipy.sparse
 from manifold_dl._validation import as_alpha, require_count
 from manifold_dl.coders import RmsLasso
 from manifold_dl.engines.threads import as_engine
+from manifold_dl.manifolds import feasible_set
 from manifold_dl.optimizers import OptimizerRun
 from manifold_dl.optimizers.shortcuts import default_optimizer
 from manifold_dl.updates.penalized_workspace import PenalizedWorkspace
@@ -118,10 +119,21 @@ class AtomSearch:
         return AtomSearchRun(self, self.refinement.begin(max_iter, memory), memory or {})
 
     def __call__(
-        self, signals: Any, dictionary: Any, codes: Any, *, iteration: int | None = None, rng: Any = None
+        self,
+        signals: Any,
+        dictionary: Any,
+        codes: Any,
+        *,
+        iteration: int | None = None,
+        rng: Any = None,
+        weights: Any = None,
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
-        """The first descent: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
-        return self.begin()(signals, dictionary, codes, iteration=iteration, rng=rng)
+        """The first descent: (m×n, m×d, sparse d×n) → (dictionary, codes).
+
+        `weights` are those of the signals (n of them) or of their entries (m×n), as in `lasso_problem`.
+        """
+        options = {"iteration": iteration, "rng": rng, "weights": weights}
+        return self.begin()(signals, dictionary, codes, **options)
 
 
 class DescentSettings(NamedTuple):
@@ -140,6 +152,7 @@ class AtomSearchRun:
         self.rule, self.refinement = rule, refinement
         self.updates = int(memory.get("updates") or 0)
         self.failures = int(memory.get("failures") or 0)
+        self.objective: float | None = None  # of the last call, where codes follow by a penalty
         self.settings = DescentSettings(rule.refinement.manifold, rule.refinement.regularizers)
 
     @property
@@ -157,46 +170,56 @@ class AtomSearchRun:
         return self.refinement.mu_at(iteration)
 
     def __call__(
-        self, signals: Any, dictionary: Any, codes: Any, *, iteration: int | None = None, rng: Any = None
+        self,
+        signals: Any,
+        dictionary: Any,
+        codes: Any,
+        *,
+        iteration: int | None = None,
+        rng: Any = None,
+        weights: Any = None,
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
         """One update: the first descent, a trial, or a refinement."""
         if self.settled:
-            return self.refinement(signals, dictionary, codes, iteration=iteration, rng=rng)
+            options = {"iteration": iteration, "rng": rng, "weights": weights}
+            pair = self.refinement(signals, dictionary, codes, **options)
+            self.objective = self.refinement.objective
+            return pair
         self.updates += 1
+        descent = Descent(self, (signals, weights), dictionary, codes)
         if self.updates == 1:
-            descent = Descent(self, signals, dictionary, codes)
             descent.lower(self.rule.alphas)
-            return descent.result()
-        return self._try(signals, dictionary, codes, np.random.default_rng(rng))
+        else:
+            descent = self._try(descent, np.random.default_rng(rng))
+        self.objective = descent.objective()
+        return descent.result()
 
-    def _try(
-        self, signals: Any, dictionary: Any, codes: Any, rng: np.random.Generator
-    ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
+    def _try(self, before: "Descent", rng: np.random.Generator) -> "Descent":
         """Exchange some atoms and descend again; the better of both dictionaries."""
-        rule, before = self.rule, Descent(self, signals, dictionary, codes)
+        rule = self.rule
         cost, energies = before.evaluate(rule.alphas[-1])
         d = len(energies)
         # Mostly atoms of little energy, with some luck for the others.
         order = np.argsort(energies * np.exp(0.5 * rng.standard_normal(d)))
         chosen = order[: max(1, round(rule.fraction * d))]
-        after = Descent(self, signals, *before.exchanged(chosen, rng))
+        after = Descent(self, before.data, *before.exchanged(chosen, rng))
         new_cost = after.lower(rule.again)
         self.failures = 0 if new_cost < (1 - GAIN) * cost else self.failures + 1
-        return after.result() if new_cost < cost else before.result()
+        return after if new_cost < cost else before
 
 
 class Descent:
     """One dictionary on its way down f_α, for one penalty α after the other."""
 
-    def __init__(self, run: AtomSearchRun, signals: Any, dictionary: Any, codes: Any) -> None:
-        rule = run.rule
-        self._settings = run.settings
-        self._workspace = PenalizedWorkspace(
-            signals, dictionary, codes, RmsLasso(rule.alphas[-1]), as_engine(rule.refinement.threads)
-        )
+    def __init__(self, run: AtomSearchRun, data: tuple[Any, Any], dictionary: Any, codes: Any) -> None:
+        rule, (signals, weights) = run.rule, data
+        self._settings, self.data = run.settings, data
+        coder, engine = RmsLasso(rule.alphas[-1]), as_engine(rule.refinement.threads)
+        self._workspace = PenalizedWorkspace(signals, dictionary, codes, coder, engine, weights)
         self._workspace.normalize()
         self._optimizer = OptimizerRun(default_optimizer(rule.steps), None, is_own=True)
-        self._atoms = np.arange(self._workspace.dictionary.shape[1])
+        m, d = self._workspace.dictionary.shape
+        self._atoms, self._feasible = np.arange(d), feasible_set(self._settings.manifold, m, d)
 
     def evaluate(self, alpha: float) -> tuple[float, np.ndarray]:
         """f_α, in units of the mean energy of a signal, and the energies of the atoms."""
@@ -225,6 +248,10 @@ class Descent:
         codes.eliminate_zeros()
         return dictionary, codes
 
+    def objective(self) -> float:
+        """f_α of the last penalty, in the units of the signals."""
+        return self._workspace.objective()
+
     def result(self) -> tuple[np.ndarray, scipy.sparse.csc_array]:
         """The dictionary and its codes."""
         return self._workspace.dictionary, self._workspace.codes()
@@ -232,4 +259,5 @@ class Descent:
     def _problem(self, alpha: float) -> Any:
         self._workspace.coder = RmsLasso(alpha)
         searches = self._optimizer.searches
-        return self._workspace.problem(self._atoms, 0.0, self._settings, searches=searches)
+        settings, feasible = self._settings, self._feasible
+        return self._workspace.problem(self._atoms, feasible, 0.0, settings, searches=searches)

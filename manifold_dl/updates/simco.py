@@ -8,6 +8,7 @@ I, an optimizer runs it, `workspace.py` accepts the result.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ import scipy.sparse
 
 from manifold_dl.components import by_name
 from manifold_dl.components.errors import raise_nested
-from manifold_dl.engines.threads import as_engine, as_threads
+from manifold_dl.engines import Engine
+from manifold_dl.engines.threads import as_engine
 from manifold_dl.manifolds import Spheres, feasible_set
 from manifold_dl.manifolds.factories import require_factory
 from manifold_dl.optimizers import OptimizerRun
@@ -58,7 +60,10 @@ class SimCO:
     precondition : bool
         Give the optimizer the energy preconditioner.
     threads : int, optional
-        Short for an engine of so many threads; all processors by default.
+        Short for ``engine=Threads(threads)``; all processors by default.
+    engine : Engine, optional
+        Where the signals are and what runs the computation. By default that of the learning loop, or
+        `engines.Threads()`.
 
     Notes
     -----
@@ -97,7 +102,7 @@ class SimCO:
     It won each of four such runs, by 7 to 15 %. In the learning loop it is level with the trust region: in 40
     draws of 300 and 500 signals five steps of conjugate gradients between two codings find 32 and 81 % of the
     atoms, three trust-region steps 38 and 83 %, and either scatters by 4 and 2 %
-    (``recovery.py --optimizers --seeds 40``).
+    (``python benchmarks/recovery.py --seeds 40``).
 
     Examples
     --------
@@ -118,6 +123,7 @@ class SimCO:
     codes: Any = "follow"
     precondition: bool = True
     threads: int | None = None
+    engine: Engine | None = field(default=None, metadata={"stored": False})
 
     def __post_init__(self) -> None:
         self._check_codes()
@@ -131,7 +137,7 @@ class SimCO:
         require_factory(self.manifold)
         regularizers = as_regularizers(regularizers_by_name(self.regularizers))
         object.__setattr__(self, "regularizers", regularizers)
-        as_threads(self.threads)
+        as_engine(self.threads, self.engine)
         if isinstance(self.mu, np.ndarray):  # as a list it compares like every other field
             object.__setattr__(self, "mu", self.mu.tolist())
         check_ridge(self.mu)
@@ -178,6 +184,21 @@ class SimCO:
         """Whether codes stay on their supports: not where they follow by a coder."""
         return self.coder is None
 
+    def subsets(self, workspace: Any, rng: Any = None) -> list[np.ndarray]:
+        """The sets I of one sweep."""
+        n_atoms = workspace.dictionary.shape[1]
+        if isinstance(self.schedule, AllAtoms):
+            return [np.arange(n_atoms)]
+        sets = sweep(self.schedule, n_atoms, rng, usage=workspace.usage)
+        is_blocked = isinstance(workspace, UpdateWorkspace) and workspace.is_blocked
+        if is_blocked and n_atoms > 1 and any(len(I) == 1 for I in sets):
+            raise ValueError(
+                f"{self.schedule!r} moves single atoms, which takes {n_atoms} passes over all signals: "
+                "where an engine has them, move all atoms at a time, or blocks of many (AllAtoms(), "
+                "Blocks(64))."
+            )
+        return sets
+
     def mu_at(self, iteration: int | None) -> float:
         """The ridge of a single update, outside of a loop; that of a loop is ``begin(max_iter).mu_at``."""
         return ridge_at(self.mu, iteration)
@@ -206,6 +227,8 @@ class SimCORun:
     def __init__(self, rule: SimCO, optimizer: OptimizerRun) -> None:
         self.rule = rule
         self.optimizer = optimizer
+        self._feasible = cache(partial(feasible_set, rule.manifold))  # every manifold is made once per run
+        self.objective: float | None = None  # of the last call, where codes follow by a penalty
 
     @property
     def memory(self) -> dict[str, float | None]:
@@ -229,26 +252,22 @@ class SimCORun:
         """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
         rule, mu = self.rule, self.rule.mu_at(iteration)
         workspace = self._workspace(signals, dictionary, codes, mu, weights)
-        m, d = workspace.dictionary.shape
-        subsets = sweep(rule.schedule, d, rng, usage=workspace.usage)
-        if all(feasible_set(rule.manifold, m, k).unit_atoms for k in {len(I) for I in subsets}):
+        m, subsets = len(workspace.dictionary), rule.subsets(workspace, rng)
+        if all(self._feasible(m, k).unit_atoms for k in {len(I) for I in subsets}):
             workspace.normalize()
         for atoms in subsets:
             self.move(workspace, atoms, mu, rng)
+        if isinstance(workspace, PenalizedWorkspace):
+            self.objective = workspace.objective()
         return workspace.dictionary, workspace.codes()
 
     def _workspace(
         self, signals: Any, dictionary: Any, codes: Any, mu: float, weights: Any
     ) -> UpdateWorkspace | PenalizedWorkspace:
         """The working copy of D and X, or of D alone where codes follow without a support."""
-        rule, engine = self.rule, as_engine(self.rule.threads)
+        rule, engine = self.rule, as_engine(self.rule.threads, self.rule.engine)
         if not isinstance(rule.codes, str):
-            if weights is not None:
-                raise ValueError(
-                    f"codes={rule.codes!r}: codes that follow by a penalty take no weights. Use "
-                    "codes='follow', with the support that a coder finds."
-                )
-            return PenalizedWorkspace(signals, dictionary, codes, rule.codes, engine)
+            return PenalizedWorkspace(signals, dictionary, codes, rule.codes, engine, weights)
         workspace = UpdateWorkspace(signals, dictionary, codes, engine, weights)
         if rule.codes == "follow":
             workspace.require_determined(mu)
@@ -256,8 +275,9 @@ class SimCORun:
 
     def move(self, workspace: Any, atoms: np.ndarray, mu: float, rng: Any = None) -> None:
         """Move the atoms I of the workspace, and their codes, if any signal uses them."""
+        feasible = self._feasible(len(workspace.dictionary), len(atoms))
         try:
-            problem = workspace.problem(atoms, mu, self.rule, searches=self.optimizer.searches)
+            problem = workspace.problem(atoms, feasible, mu, self.rule, searches=self.optimizer.searches)
             if problem is None:
                 return
             start = workspace.start(atoms, problem, self.rule.regularizers)

@@ -49,7 +49,6 @@ RAISING = {
     "manifold's gradient": (with_parts(manifold=Gradient), Gradient),
     "manifold's projection": (with_parts(manifold=Projection), Projection),
     "manifold's closest": (with_parts(manifold=Closest), Closest),
-    "manifold factory": (with_parts(manifold=factory), factory),
     "regularizer's value": (with_parts(regularizers=[Value()]), Value),
     "regularizer's gradient": (with_parts(regularizers=[Slope()]), Slope),
     "regularizer's hessian": (with_parts(optimizer=TrustRegions(), regularizers=[Curvature()]), Curvature),
@@ -100,6 +99,18 @@ def test_an_exception_in_the_first_iteration_leaves_the_start(kind, tmp_path):
     else:
         expected = CODER.encode(Y, error.partial.dictionary).toarray()
         np.testing.assert_array_equal(error.partial.codes.toarray(), expected)
+
+
+def test_a_factory_that_raises_is_named_and_leaves_the_start():
+    """A manifold is made once per run, so its factory can fail at the beginning alone."""
+
+    def broken(m, k):
+        return factory(m, k)
+
+    error, steps = run_with_fault(0, init="dct", **with_parts(manifold=broken))
+    assert "broken raised Broken when called with (m, k) = (8, 12)" in str(error) and not steps
+    start = mdl.learning.initialization.initial_dictionary(Y, 12, "dct", rng=0)
+    np.testing.assert_array_equal(error.partial.dictionary, start)
 
 
 @pytest.mark.parametrize("kind", RAISING)

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 import manifold_dl as mdl
-from manifold_dl import OMP, Checkpoint, ComponentError, ReplaceAtoms, RmsLasso, SimCO, learn_dictionary
+from manifold_dl import (
+    OMP,
+    AtomSearch,
+    Checkpoint,
+    ComponentError,
+    ReplaceAtoms,
+    RmsLasso,
+    SimCO,
+    learn_dictionary,
+)
 from manifold_dl.learning.initialization import initial_dictionary
 from manifold_dl.learning.minibatch import OnlineState, online_step
 from manifold_dl.learning.signal_sums import code_energies, explained_fraction, squared_error
@@ -28,6 +37,34 @@ def learn(signals=Y, **options):
 # What must not matter
 
 
+@pytest.mark.parametrize(
+    "update", [AtomSearch(trials=2), SimCO(codes=RmsLasso(alpha=0.05))], ids=["search", "SimCO"]
+)
+@pytest.mark.parametrize("kind", ["entries", "signals"])
+def test_codes_by_a_penalty_learn_with_weights(update, kind):
+    weights = W if kind == "entries" else W.mean(axis=0)
+    observed = np.broadcast_to(weights > 0, Y.shape)
+    options = {"update": update, "init": START, "replace": None, "weights": weights}
+    coder = RmsLasso(alpha=0.05, sparsity=2)
+    expected = learn(coder=coder, **options)
+    at_first = explained_fraction(
+        Y * observed, START, coder.encode(Y, START, weights=weights), weights=weights
+    )
+    assert expected.explained > at_first
+    found = learn(np.where(observed, Y, np.nan), coder=coder, **options)
+    np.testing.assert_array_equal(found.dictionary, expected.dictionary)
+    np.testing.assert_array_equal(found.codes.toarray(), expected.codes.toarray())
+    assert expected.codes[:, [7]].nnz == 0
+
+
+def test_recover_finds_the_atoms_with_a_tenth_of_the_entries_missing():
+    truth, _, signals = mdl.datasets.synthetic(8, 12, 300, sparsity=2, rng=0)
+    observed = np.random.default_rng(0).random(signals.shape) > 0.1
+    preset = mdl.presets.recover(sparsity=2)
+    found = learn_dictionary(np.where(observed, signals, np.nan), 12, **preset, weights=observed, rng=0)
+    assert recovery(found.dictionary, truth) == 1.0
+
+
 @pytest.mark.parametrize("init", ["data", "random"])
 def test_the_value_of_a_missing_entry_never_matters(init):
     expected = learn(weights=W, init=init)
@@ -47,10 +84,11 @@ def test_weights_of_one_change_no_bit(ones):
     assert found.explained == expected.explained and "weights" not in found.settings
 
 
-def test_integer_weights_of_signals_are_repetitions():
+@pytest.mark.parametrize("replace", [None, ReplaceAtoms(min_users=12)], ids=["keep", "replace"])
+def test_integer_weights_of_signals_are_repetitions(replace):
     times = np.random.default_rng(5).integers(0, 4, N)
     repeated = np.repeat(np.arange(N), times)
-    options = {"init": START, "replace": None, "max_iter": 3}
+    options = {"init": START, "replace": replace, "max_iter": 3}
     found, expected = learn(weights=times, **options), learn(Y[:, repeated], **options)
     # Three coding and update stages, which hand the rounding of a root on.
     np.testing.assert_allclose(found.dictionary, expected.dictionary, rtol=0, atol=1e-9)
@@ -58,6 +96,7 @@ def test_integer_weights_of_signals_are_repetitions():
         one, other = getattr(found.history, column), getattr(expected.history, column)
         np.testing.assert_allclose(one, other, rtol=1e-9)
     assert found.explained == pytest.approx(expected.explained, rel=1e-9)
+    assert (sum(found.history.replaced) > 0) == (replace is not None)
 
 
 def test_the_number_of_threads_changes_no_bit():

@@ -104,3 +104,12 @@ class TestRecovery:
     def test_invalid_dictionaries_are_named(self, call, sentence):
         with pytest.raises((ValueError, TypeError), match=sentence):
             call()
+
+
+def test_coherence_of_many_atoms_needs_no_square_matrix():
+    rng = np.random.default_rng(0)
+    D = rng.standard_normal((3, 700))
+    D[:, 650] = -D[:, 20] + 1e-3 * rng.standard_normal(3)  # in different blocks of rows
+    unit = D / np.linalg.norm(D, axis=0)
+    gram = np.abs(unit.T @ unit) - np.eye(700)
+    assert coherence(D) == pytest.approx(gram.max(), abs=1e-15)

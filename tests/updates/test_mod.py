@@ -90,3 +90,46 @@ def test_mod_without_a_single_user_changes_nothing():
     D_new, X_new = MOD()(Y, D, 0 * X.toarray())
     np.testing.assert_array_equal(D_new, D)
     assert X_new.nnz == 0
+
+
+# Many atoms: conjugate gradients instead of X Xᵀ
+
+
+def large_problem(n, seed=0):
+    """180 atoms, of which codes touch few pairs; the first three have no users."""
+    rng = np.random.default_rng(seed)
+    D = rng.standard_normal((9, 180))
+    D /= np.linalg.norm(D, axis=0)
+    mask = np.zeros((180, n), bool)
+    for j in range(n):
+        mask[3 + rng.choice(177, 4, replace=False), j] = True
+    return rng.standard_normal((9, n)), D, mask * rng.standard_normal((180, n))
+
+
+@pytest.mark.parametrize("n", [120, 2000])  # fewer signals than atoms, where the solution is not unique
+@pytest.mark.parametrize("ridge", [0.0, 0.05])
+def test_many_atoms_are_updated_by_least_squares_to_the_given_tolerance(n, ridge):
+    Y, D, X = large_problem(n)
+    used = X.any(axis=1)
+    gram = (X @ X.T)[np.ix_(used, used)]
+    rho = ridge * np.trace(gram) / used.sum()
+    # The least-squares solution nearest to D, by a pseudo-inverse of X itself where there is no ridge.
+    residual = Y - D @ X
+    if ridge == 0:
+        expected = D[:, used] + residual @ np.linalg.pinv(X[used])
+    else:
+        expected = D[:, used] + residual @ X[used].T @ np.linalg.inv(gram + rho * np.eye(len(gram)))
+    found, codes = MOD(ridge=ridge, tol=1e-20)(Y, D, X)
+    norms = np.linalg.norm(expected, axis=0)
+    np.testing.assert_allclose(found[:, used], expected / norms, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(found[:, ~used], D[:, ~used])
+    np.testing.assert_allclose(codes.toarray()[used], X[used] * norms[:, None], rtol=0, atol=1e-5)
+
+
+def test_default_tolerance_leaves_little_of_the_decrease():
+    Y, D, X = large_problem(2000)
+    found, codes = MOD()(Y, D, X)
+    least = np.sum((Y - (D + (Y - D @ X) @ np.linalg.pinv(X)) @ X) ** 2)
+    before, after = np.sum((Y - D @ X) ** 2), np.sum((Y - found @ codes) ** 2)
+    # An iteration that lowers by less than 1e-5 of the decrease is among the last few of its kind.
+    assert after - least < 1e-3 * (before - least)

@@ -10,6 +10,7 @@ import manifold_dl as mdl
 from manifold_dl import Lasso, ManifoldDictionaryLearning, SimCO, learn_dictionary
 from manifold_dl.datasets import synthetic
 from manifold_dl.manifolds import Spheres
+from manifold_dl.regularizers import Coherence
 from manifold_dl.schedules import AllAtoms, Blocks, OneAtATime
 
 ALPHA = 0.1
@@ -80,3 +81,23 @@ def test_number_of_threads_does_not_change_a_bit():
     found = [SimCO(codes=Lasso(ALPHA), threads=k)(Y, D, np.zeros((12, 5000))) for k in (1, 2)]
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1].toarray(), found[1][1].toarray())
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**130])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_history_holds_the_objective_that_is_minimised(weighted, scale):
+    truth, _, Y = mdl.datasets.synthetic(8, 12, 80, sparsity=2, snr_db=20, rng=0)
+    weights = np.random.default_rng(1).integers(0, 3, Y.shape) if weighted else None
+    alpha, mu, regularizers = 0.1 * scale, 0.2, [Coherence(0.1 * scale**2)]
+    dictionaries = []
+    update = mdl.SimCO(codes=mdl.Lasso(alpha=alpha), mu=mu, regularizers=regularizers)
+    options = {"max_iter": 4, "init": truth, "replace": None, "rng": 0, "weights": weights}
+    options["callbacks"] = [lambda step: dictionaries.append(np.array(step.dictionary))]
+    result = mdl.learn_dictionary(scale * Y, 12, update=update, **options)
+    for found, D in zip(result.history.objective, dictionaries, strict=True):
+        W = np.ones_like(Y) if weights is None else weights
+        X = mdl.lasso_problem(scale * Y, 12, alpha=alpha, mu=mu, weights=weights).codes(D).toarray() / scale
+        expected = np.sum(W * (Y - D @ X) ** 2) / 2 + 0.1 * np.abs(X).sum() + mu / 2 * np.sum(X**2)
+        expected += regularizers[0].value(D) / scale**2
+        assert found / scale**2 == pytest.approx(expected, rel=1e-10)
+    assert np.all(np.diff(result.history.objective) <= 0)

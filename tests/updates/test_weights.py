@@ -8,7 +8,7 @@ from pymanopt.optimizers import SteepestDescent
 from update_cases import M, N, assert_same_pattern, assert_unit, problem_data
 
 import manifold_dl as mdl
-from manifold_dl import LBFGS, GoldenSection, Lasso, WolfeSearch, update_problem
+from manifold_dl import LBFGS, GoldenSection, WolfeSearch, update_problem
 from manifold_dl.manifolds import Spheres
 from manifold_dl.metrics import recovery
 from manifold_dl.optimizers import LeadingSingularVector
@@ -122,8 +122,6 @@ def test_singular_vectors_are_refused_for_weights_of_entries():
         KSVD()(Y, D, X, weights=observed())
     with pytest.raises(ValueError, match="no singular vector"):
         SimCO(LeadingSingularVector(), schedule=OneAtATime(), mu=0.0)(Y, D, X, weights=observed())
-    with pytest.raises(ValueError, match="take no weights"):
-        SimCO(codes=Lasso(alpha=0.1))(Y, D, X, weights=observed())
 
 
 # Weights of signals

@@ -5,9 +5,11 @@ import pytest
 from update_cases import D_, SCHEDULES, M, problem_data, unit
 
 from manifold_dl.engines import Threads
+from manifold_dl.manifolds import Spheres, feasible_set
 from manifold_dl.problem.counts import count_evaluations
 from manifold_dl.schedules import sweep
 from manifold_dl.updates import SimCO
+from manifold_dl.updates.ksvd import CompiledSweep
 from manifold_dl.updates.workspace import Start, UpdateWorkspace
 
 
@@ -18,21 +20,23 @@ def test_the_residual_is_that_of_the_accepted_atoms_and_codes(schedule):
     rng = np.random.default_rng(1)
     for _ in range(3):
         for I in sweep(schedule, D_, rng, usage=workspace.usage):
-            problem = workspace.problem(I, 0.1, settings)
+            problem = workspace.problem(I, feasible_set(Spheres, M, len(I)), 0.1, settings)
             start = Start(workspace.dictionary[:, I], np.inf)  # any point is better
             workspace.accept(problem, unit(M, len(I), rng), start)
     expected = Y - workspace.dictionary @ workspace.codes()
     # A few dozen additions and subtractions of terms no larger than the signals.
-    np.testing.assert_allclose(workspace.residual().T, expected, atol=1e-13 * np.abs(Y).max())
+    found = CompiledSweep(workspace).residual().T
+    np.testing.assert_allclose(found, expected, atol=1e-13 * np.abs(Y).max())
     some = np.array([3, 4, 41, 80])
-    np.testing.assert_allclose(workspace.residual(some).T, expected[:, some], atol=1e-13 * np.abs(Y).max())
+    found = CompiledSweep(workspace).residual(some).T
+    np.testing.assert_allclose(found, expected[:, some], atol=1e-13 * np.abs(Y).max())
 
 
 @pytest.mark.parametrize("atoms", [range(D_), [7, 2, 5]], ids=["all atoms", "three atoms"])
 def test_a_point_above_the_start_is_refused_and_the_codes_become_optimal(atoms):
     Y, D, X = problem_data()
     workspace, I = UpdateWorkspace(Y, D, X, Threads(1)), np.array(atoms)
-    problem = workspace.problem(I, 0.1, SimCO())
+    problem = workspace.problem(I, feasible_set(Spheres, M, len(I)), 0.1, SimCO())
     start = workspace.start(I, problem, ())
     higher = next(
         point for point in (unit(M, len(I), seed) for seed in range(100)) if problem.cost(point) > start.cost
@@ -51,8 +55,9 @@ def test_a_point_above_the_start_is_refused_and_the_codes_become_optimal(atoms):
 def test_sums_over_codes_are_those_of_dense_matrices():
     Y, D, X = problem_data(n=5000)  # three blocks of signals
     workspace = UpdateWorkspace(Y, D, X, Threads(2))
-    gram, right = workspace.code_products()
+    gram, rows = workspace.code_products(), np.random.default_rng(0).standard_normal((D_, 4))
     dense = X.toarray()
     # Sums of 5000 products in another order.
     np.testing.assert_allclose(gram, dense @ dense.T, atol=1e-13 * np.abs(gram).max())
-    np.testing.assert_allclose(right, dense @ (Y - D @ dense).T, atol=1e-13 * np.abs(gram).max())
+    products = workspace.times_code_products(rows)
+    np.testing.assert_allclose(products, dense @ dense.T @ rows, atol=1e-13 * np.abs(gram).max())

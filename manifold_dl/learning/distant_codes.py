@@ -1,0 +1,167 @@
+"""The codes of a result whose signals are not in memory: computed when they are asked for.
+
+A coder gives the same codes for the same dictionary, so a result needs none of them: `result.codes` of a Dask
+array is a Dask array, and that of files is a `LazyCodes`. The learning loop makes them with
+`codes_of_result`.
+"""
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from manifold_dl.coders.calling import run_coder
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals
+from manifold_dl.engines.blocked_weights import BlockedWeights
+from manifold_dl.engines.files import RowFiles
+from manifold_dl.engines.protocol import partition
+from manifold_dl.engines.threads import Threads, using_engine
+
+
+def codes_of_result(
+    signals: BlockedSignals,
+    weights: BlockedWeights | None,
+    coder: Any,
+    dictionary: np.ndarray,
+    codes: BlockedCodes,
+    is_lost: bool,
+) -> Any:
+    """What a result shows as its codes.
+
+    Parameters
+    ----------
+    signals : BlockedSignals
+    weights : BlockedWeights or None
+    coder : SparseCoder
+    dictionary : m×d array
+    codes : BlockedCodes
+        Those codes, on the engine.
+    is_lost : bool
+        Whether the engine is lost.
+
+    Returns
+    -------
+    csc_array, Dask array or LazyCodes
+        An array in memory gets codes in memory; all others are lazy.
+    """
+    if isinstance(signals.source, np.ndarray):
+        if not is_lost:
+            return codes.compute()
+        with using_engine(Threads()):
+            own = None if weights is None else weights.source
+            return run_coder(coder, signals.source, dictionary, weights=own)
+    if isinstance(signals.source, RowFiles):
+        return LazyCodes(signals.source, coder, dictionary, weights)
+    from manifold_dl.engines.dask_arrays import encoded
+
+    encode = partial(encode_columns, coder, dictionary)
+    return encoded(signals.source, encode, len(dictionary.T), None if weights is None else weights.source)
+
+
+def encode_columns(
+    coder: Any, dictionary: np.ndarray, signals: np.ndarray, weights: np.ndarray | None = None
+) -> scipy.sparse.csc_array:
+    """The codes of some signals, on the thread of the caller."""
+    with using_engine(Threads(1)):
+        return run_coder(coder, signals, dictionary, threads=1, weights=weights)
+
+
+class LazyCodes:
+    """The codes of signals in files, computed block by block when they are asked for.
+
+    Parameters
+    ----------
+    source : RowFiles
+    coder : SparseCoder
+    dictionary : m×d array
+    weights : BlockedWeights, optional
+
+    Attributes
+    ----------
+    shape : (d, n)
+    dtype : dtype
+    """
+
+    ndim = 2
+
+    def __init__(
+        self, source: RowFiles, coder: Any, dictionary: np.ndarray, weights: BlockedWeights | None = None
+    ) -> None:
+        self.source, self.coder, self.dictionary, self.weights = source, coder, dictionary, weights
+        self.shape, self.dtype = (dictionary.shape[1], source.shape[1]), source.dtype
+
+    def blocks(self) -> Iterator[scipy.sparse.csc_array]:
+        """The codes of one block of signals after the other.
+
+        Yields
+        ------
+        csc_array
+            d rows, and a column for every signal of the block.
+        """
+        for part in partition(self.shape[1]):
+            own = None if self.weights is None else self.weights.rows(part).T
+            yield run_coder(self.coder, self.source.rows(part).T, self.dictionary, weights=own)
+
+    def compute(self) -> scipy.sparse.csc_array:
+        """All codes, in memory.
+
+        Returns
+        -------
+        csc_array
+        """
+        return scipy.sparse.csc_array(scipy.sparse.hstack(list(self.blocks()), format="csc"))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the codes into a folder: `values.npy`, `indices.npy` and `indptr.npy` of the d×n csc_array.
+
+        They are written block by block, and can be mapped into memory again.
+
+        Parameters
+        ----------
+        path : path
+            A folder, which is made.
+        """
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        sizes, count = [np.zeros(1, np.int64)], 0
+        with open(folder / "values.tmp", "wb") as values, open(folder / "indices.tmp", "wb") as indices:
+            for block in self.blocks():
+                block.data.tofile(values)
+                block.indices.astype(np.int32).tofile(indices)
+                sizes.append(block.indptr[1:].astype(np.int64) + count)
+                count = int(sizes[-1][-1])
+        _add_header(folder, "values", self.dtype, count)
+        _add_header(folder, "indices", np.dtype(np.int32), count)
+        np.save(folder / "indptr.npy", np.concatenate(sizes))
+
+
+def load_codes(path: str | os.PathLike[str], n_atoms: int) -> scipy.sparse.csc_array:
+    """What `LazyCodes.save` wrote, as a sparse array.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    n_atoms : int
+        d.
+
+    Returns
+    -------
+    csc_array
+    """
+    arrays = [np.load(Path(path) / f"{name}.npy", mmap_mode="r") for name in ("values", "indices", "indptr")]
+    return scipy.sparse.csc_array(tuple(arrays), shape=(n_atoms, len(arrays[2]) - 1))
+
+
+def _add_header(folder: Path, name: str, dtype: np.dtype, count: int) -> None:
+    """Make a .npy file of raw numbers."""
+    raw = folder / f"{name}.tmp"
+    array = np.lib.format.open_memmap(folder / f"{name}.npy", mode="w+", dtype=dtype, shape=(count,))
+    if count:
+        array[:] = np.memmap(raw, dtype, "r")
+    array.flush()
+    raw.unlink()

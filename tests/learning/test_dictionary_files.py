@@ -1,0 +1,59 @@
+"""Dictionaries as safetensors files: what was written comes back, other programs read it, damage is named."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from manifold_dl import load_dictionary, save_dictionary
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_dictionary_comes_back_with_the_same_bits(tmp_path, dtype):
+    D = np.random.default_rng(0).standard_normal((5, 7)).astype(dtype)
+    save_dictionary(D, tmp_path / "D.safetensors")
+    again = load_dictionary(tmp_path / "D.safetensors")
+    assert again.dtype == dtype
+    np.testing.assert_array_equal(again, D)
+
+
+def test_other_programs_find_an_atom_in_every_row(tmp_path):
+    D = np.arange(1.0, 7.0).reshape(2, 3)
+    save_dictionary(D, tmp_path / "D.safetensors")
+    np.testing.assert_array_equal(safetensors.numpy.load_file(tmp_path / "D.safetensors")["atoms"], D.T)
+    # The format: eight bytes for the length of a JSON header, the header, the numbers of the rows.
+    content = (tmp_path / "D.safetensors").read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    assert json.loads(content[8 : 8 + length])["atoms"]["shape"] == [3, 2]
+    np.testing.assert_array_equal(np.frombuffer(content[8 + length :]).reshape(3, 2), D.T)
+
+
+def test_a_tensor_of_another_program_is_read_by_its_name(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((6, 4))
+    safetensors.numpy.save_file({"W_dec": rows, "bias": np.ones(4)}, tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(load_dictionary(tmp_path / "model.safetensors", "W_dec"), rows.T)
+    with pytest.raises(ValueError, match=r"no tensor 'atoms', but \[\"W_dec\", \"bias\"\]"):
+        load_dictionary(tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="has shape"):
+        load_dictionary(tmp_path / "model.safetensors", "bias")
+
+
+def test_damaged_and_missing_files_are_refused(tmp_path):
+    path = tmp_path / "D.safetensors"
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        load_dictionary(path)
+    save_dictionary(np.eye(3), path)
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(ValueError, match="is damaged"):
+        load_dictionary(path)
+    with pytest.raises(ValueError, match="column 1 is zero"):
+        save_dictionary(np.array([[1.0, 0.0], [0.0, 0.0]]), path)
+
+
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    with pytest.raises(ImportError, match=r"manifold-dl\[safetensors\]"):
+        save_dictionary(np.eye(2), tmp_path / "D.safetensors")
