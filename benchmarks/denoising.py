@@ -54,6 +54,7 @@ def measure(method, patches, picture, sigma, draw, stride=1, threads=None):
     m = 64 * channels
     coder = mdl.OMP(sparsity=m // 2, tol=(usual_gain(m, channels) * sigma) ** 2 * m)
     settings = {"coder": coder, "update": LEARNED.get(method), "n_patches": patches, "stride": stride}
+    settings |= {"max_iter": 10, "refine": None}  # the represented patches alone
     if method == "fixed cosines":
         settings |= {"update": stay, "n_patches": FEW, "max_iter": 1}
     elif method == OURS[1]:

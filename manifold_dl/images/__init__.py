@@ -2,7 +2,8 @@
 
 `denoise` (in `denoising.py`) and `inpaint` (in `inpainting.py`) are what users call. `patches.py` cuts a
 picture into patches, `noise.py` measures its noise, `defaults.py` has the default start and update,
-`reconstruction.py` averages patches, `filling.py` has the smooth fill that inpainting starts from.
+`reconstruction.py` averages patches, `similar.py` is the second look with similar patches, `progress.py`
+tells callbacks how much is done, `filling.py` has the smooth fill that inpainting starts from.
 """
 
 from manifold_dl.images.defaults import cosines
@@ -10,11 +11,13 @@ from manifold_dl.images.denoising import DenoisingResult, denoise
 from manifold_dl.images.inpainting import InpaintingResult, inpaint
 from manifold_dl.images.noise import estimate_sigma, usual_gain
 from manifold_dl.images.patches import Picture
+from manifold_dl.images.similar import SimilarPatches
 
 __all__ = [
     "DenoisingResult",
     "InpaintingResult",
     "Picture",
+    "SimilarPatches",
     "cosines",
     "denoise",
     "estimate_sigma",

@@ -12,6 +12,7 @@ import numpy as np
 
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.images.patches import Picture, centred
+from manifold_dl.images.progress import Progress
 from manifold_dl.learning.adapters import CallbackAdapter
 from manifold_dl.learning.protocols import Callback
 
@@ -24,7 +25,7 @@ def reconstruct(
     coder: Any,
     sigma: float,
     threads: int | None = None,
-    callbacks: Sequence[Callback] = (),
+    progress: Progress | None = None,
 ) -> np.ndarray:
     """The average of all represented patches and, with a small weight, of the noisy picture.
 
@@ -36,18 +37,18 @@ def reconstruct(
     sigma : float
         The standard deviation of the noise: the smaller it is, the more the noisy picture counts.
     threads : int, optional
-    callbacks : sequence of Callback
-        Their method `reconstructed` is called after every strip.
+    progress : Progress, optional
+        Told after every strip; this is its pass 0.
 
     Returns
     -------
     rows×columns×channels array
     """
-    observers = [CallbackAdapter(callback) for callback in callbacks]
+    progress = progress or Progress()
     pixels, p = picture.pixels, picture.patch_size
     total, weight = np.zeros_like(pixels), np.zeros(pixels.shape[:2], dtype=pixels.dtype)
-    columns = _positions(pixels.shape[1], p, picture.stride)
-    rows = _positions(pixels.shape[0], p, picture.stride)
+    columns = positions(pixels.shape[1], p, picture.stride)
+    rows = positions(pixels.shape[0], p, picture.stride)
     per_strip = max(1, STRIP // len(columns))
     for first in range(0, len(rows), per_strip):
         strip = rows[first : first + per_strip]
@@ -58,8 +59,7 @@ def reconstruct(
         clean = (codes.T @ dictionary.T).astype(pixels.dtype).reshape(len(strip), len(columns), -1, p, p)
         clean += means.reshape(len(strip), len(columns), -1, 1, 1)
         _add(total, weight, clean, strip, columns)
-        for observer in observers:
-            observer.reconstructed(first + len(strip), len(rows))
+        progress.report(0, first + len(strip), len(rows))
     # Elad and Aharon's 30/σ for 8-bit pictures: the less noise, the more the picture itself counts.
     own = 30 / 255 * picture.span / sigma if sigma > 0 else np.inf
     if not np.isfinite(own):
@@ -157,7 +157,7 @@ def weighted_reconstruction(
     observers = [CallbackAdapter(callback) for callback in callbacks]
     picture, p = patches.picture, patches.picture.patch_size
     total, weight = np.zeros_like(picture.pixels), np.zeros(picture.pixels.shape[:2], picture.pixels.dtype)
-    rows, columns = (_positions(picture.pixels.shape[axis], p, picture.stride) for axis in (0, 1))
+    rows, columns = (positions(picture.pixels.shape[axis], p, picture.stride) for axis in (0, 1))
     per_strip = max(1, STRIP // len(columns))
     for first in range(0, len(rows), per_strip):
         strip = rows[first : first + per_strip]
@@ -202,6 +202,16 @@ def _place(rows: np.ndarray, columns: np.ndarray) -> Any:
     return np.ix_(rows, columns)
 
 
-def _positions(size: int, patch_size: int, stride: int) -> np.ndarray:
-    """Where patches begin along one side; the last one always touches the border."""
+def positions(size: int, patch_size: int, stride: int) -> np.ndarray:
+    """Where patches begin along one side; the last one always touches the border.
+
+    Parameters
+    ----------
+    size, patch_size, stride : int
+
+    Returns
+    -------
+    int array
+        Increasing.
+    """
     return np.unique(np.append(np.arange(0, size - patch_size + 1, stride), size - patch_size))

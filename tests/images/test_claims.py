@@ -22,7 +22,8 @@ def cropped(name, size=None):
 def gains(clean, sigma, updates, draw, **options):
     """PSNR of every update on the same noise, patches, coder and start."""
     noisy = clean + sigma * np.random.default_rng([draw, sigma]).standard_normal(clean.shape)
-    images = (denoise(noisy, sigma, update=u, n_patches=1_000, rng=draw, **options).image for u in updates)
+    options = {"n_patches": 1_000, "rng": draw, "max_iter": 10, "stride": 1, "refine": None} | options
+    images = (denoise(noisy, sigma, update=u, **options).image for u in updates)
     return np.array([10 * np.log10(255**2 / np.mean((image - clean) ** 2)) for image in images])
 
 
