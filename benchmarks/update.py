@@ -121,6 +121,21 @@ def steps_against_mod(data, repeats):
         )
 
 
+def small_stage(repeats, size=(16, 32, 4, 78)):
+    """A stage inside a run, at the smallest size of the paper's Table I."""
+    data = Data(*size)
+    X = data.codes.toarray()
+    run = SimCO(optimizer="golden", mu=MU, threads=1).begin(max_iter=1000)
+    seconds = shortest(
+        100 * repeats,
+        stage=lambda: run(data.signals, data.start, data.codes, iteration=1),
+        dense=lambda: dense_mod(data.signals, X),
+    )
+    stage, dense = seconds["stage"], seconds["dense"]
+    detail = f"{milliseconds(stage)} / {milliseconds(dense)}"
+    yield Row("stage with GoldenSection / MOD, dense NumPy", size, stage / dense, None, detail)
+
+
 def parts_of_a_step(data, repeats, few=10, many=30):
     problem = data.problem()
     turn, points = count(1), cycle(data.points)  # a new t, another point, each time
@@ -250,7 +265,7 @@ def main():
     busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     console, rows = Console(), []
     with Progress(console=console, transient=True) as progress:
-        bar = progress.add_task("measuring ...", total=2 * len(SIZES) + 4)
+        bar = progress.add_task("measuring ...", total=2 * len(SIZES) + 5)
 
         def run(label, measurement):
             progress.update(bar, description=label)
@@ -262,6 +277,7 @@ def main():
             more = 10 if size == SMALLEST else 1  # short tasks can be repeated more often
             run(f"steps at {size}", steps_against_mod(data, repeats * more))
             run(f"parts of a step at {size}", parts_of_a_step(data, repeats * more))
+        run("a stage of a small problem", small_stage(repeats))
         # More turns than the others: two processors are disturbed more often than one.
         run(f"two threads at {size}", two_threads(data, 3 * repeats))
         run(f"an empty support at {size}", one_empty_support(data, repeats))

@@ -1,0 +1,78 @@
+"""Find a hidden dictionary again: 16×32, S = 4, from the signals alone and from random starts."""
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from comparison import adapters
+from comparison.problems import LearningProblem, unit_columns
+from comparison.results import Row, values
+from comparison.tables import Table, in_order, mean, number
+from comparison.timing import after_warm_up
+from manifold_dl import OMP, metrics
+from manifold_dl.datasets import synthetic
+from manifold_dl.manifolds import Spheres
+
+M, ATOMS, SPARSITY = 16, 32, 4
+SIGNALS, NOISES = (78, 150, 200, 300, 500, 1500), (None, 20.0)
+FIRST_DRAW = 20_000  # settings were chosen on draws below 10,000
+DRAWS, LIMIT = 4, 6.0
+
+
+def cells(options: Any) -> list[Row]:
+    signals = (78, 300) if options.quick else SIGNALS
+    first = FIRST_DRAW + 1000 * options.seed
+    return [
+        {"snr_db": snr, "n": n, "draw": draw}
+        for snr in NOISES
+        for n in signals
+        for draw in range(first, first + options.draws)
+    ]
+
+
+def methods(adapter: ModuleType, cell: Row) -> dict[str, Any]:
+    return adapters.functions(adapter, "RECOVERY")
+
+
+def group(cell: Row) -> Any:
+    return cell["snr_db"]
+
+
+def problem(cell: Row) -> tuple[np.ndarray, LearningProblem]:
+    """The true dictionary, and the problem."""
+    true, _, Y = synthetic(M, ATOMS, cell["n"], SPARSITY, snr_db=cell["snr_db"], rng=cell["draw"])
+    start = Spheres(M, ATOMS).random_point(rng=10**6 + cell["draw"])
+    noisy = cell["snr_db"] is not None
+    given = np.asfortranarray(Y), np.asfortranarray(start)
+    return true, LearningProblem(*given, SPARSITY, passes=50, seed=cell["draw"], noisy=noisy)
+
+
+def measure(function: Any, cell: Row) -> Row:
+    true, given = problem(cell)
+    seconds, D = after_warm_up(function, given, given.part(60))
+    D = unit_columns(np.asarray(D, float))
+    X = OMP(sparsity=SPARSITY).encode(given.signals, D, threads=1)
+    loss = float(np.sum((given.signals - D @ X) ** 2) / cell["n"])
+    return {"seconds": seconds, "found": metrics.recovery(D, true), "loss": loss}
+
+
+def tables(rows: list[Row]) -> list[Table]:
+    signals = sorted({row["cell"]["n"] for row in rows})
+    return [_table(rows, snr, signals) for snr in NOISES]
+
+
+def _table(rows: list[Row], snr: float | None, signals: list[int]) -> Table:
+    noise = "no noise" if snr is None else f"{snr:g} dB"
+    draws = len({row["cell"]["draw"] for row in rows})
+    lines = []
+    for name in in_order(row["method"] for row in rows):
+        cells = [_cell(rows, name, snr, n) for n in signals]
+        lines.append([name, *cells])
+    title = f"Atoms found (CPU seconds), {noise}, mean of {draws} draws"
+    return Table(title, ["method", *(f"n = {n:,}" for n in signals)], lines)
+
+
+def _cell(rows: list[Row], name: str, snr: float | None, n: int) -> str:
+    found, seconds = (mean(values(rows, q, method=name, snr_db=snr, n=n)) for q in ("found", "seconds"))
+    return "–" if found is None else f"{100 * found:.0f} % ({number(seconds)})"
