@@ -41,16 +41,12 @@ def sphere(page):
 
 
 def photograph(page, name, width, height):
-    """Write a picture of a small file."""
-    from PIL import Image
-
+    """Write a picture."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     page.wait("innerWidth === arguments[0]", width)
     path = FOLDER / name
     page.driver.save_screenshot(str(path))
-    colours = Image.open(path).convert("RGB").quantize(256, kmeans=2, dither=Image.Dither.NONE)
-    colours.save(path, optimize=True)
     print(path.relative_to(ROOT), f"{path.stat().st_size / 1024:.0f} KiB")
 
 

@@ -1,21 +1,18 @@
 """Components by name, ours and those of a real package that is installed here by pip."""
 
-import importlib
 import os
 import subprocess
 import sys
-import zipfile
-from pathlib import Path
 
 import numpy as np
 import pymanopt.optimizers
 import pytest
+from plugin_site import install
 
 import manifold_dl as mdl
 from manifold_dl import plugins
 from manifold_dl.diagnostics import check_coder, check_manifold, check_regularizer, check_update
 
-SOURCE = Path(__file__).parent / "plugin_package"
 MODULES = ["manifold_dl_example", "manifold_dl_broken"]
 
 # Two of its entry points are left out whenever the kind is looked at; the tests about them say so.
@@ -26,21 +23,7 @@ LEFT_OUT = "ignore:.*is left out:manifold_dl.plugins.PluginWarning"
 def site(tmp_path_factory):
     """A folder into which the package was installed, as into any environment; no network is needed."""
     folder = tmp_path_factory.mktemp("site-packages")
-    if importlib.util.find_spec("pip"):
-        options = [
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-index",
-            "--no-deps",
-            "--no-build-isolation",
-        ]
-        command = [sys.executable, "-m", "pip", "install", *options, "--no-compile", "--target", str(folder)]
-        done = subprocess.run([*command, str(SOURCE)], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    else:  # what pip would do with a wheel of pure Python
-        wheel = [sys.executable, "-c", f"import wheel_builder; wheel_builder.build_wheel({str(folder)!r})"]
-        subprocess.run(wheel, cwd=SOURCE, check=True)
-        zipfile.ZipFile(next(folder.glob("*.whl"))).extractall(folder)
+    install(folder)
     return folder
 
 

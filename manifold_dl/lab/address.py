@@ -7,10 +7,11 @@ from dataclasses import fields, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from manifold_dl.lab.ridges import RIDGES
 from manifold_dl.lab.settings import NONE, OWN, PROBLEMS, SOURCES, STARTS, Refused, Settings, convert
 
 LONGEST = 2000  # characters of a typed start; an address is no place for data
-_ONE_OF = {"data": tuple(SOURCES), "start": tuple(STARTS), "problem": PROBLEMS}
+_ONE_OF = {"data": tuple(SOURCES), "start": tuple(STARTS), "problem": PROBLEMS, "ridge": tuple(RIDGES)}
 
 
 def to_query(settings: Settings) -> str:
@@ -27,8 +28,8 @@ def to_query(settings: Settings) -> str:
 
     Examples
     --------
-    >>> to_query(Settings(m=3, mu="0.1, 0", regularizer="own"))
-    'm=3&mu=0.1%2C+0'
+    >>> to_query(Settings(m=3, ridge="TwoStep", mu="0.1", regularizer="own"))
+    'm=3&ridge=TwoStep&mu=0.1'
     """
     default = Settings()
     values = {

@@ -10,7 +10,7 @@ below it are the right column, in their order. `static/lab.css` lays them out by
 
 import marimo
 
-app = marimo.App(width="full", app_title="manifold_dl: the lab")
+app = marimo.App(width="full", app_title="manifold_dl: the lab", css_file="static/lab.css")
 
 
 @app.cell
@@ -207,7 +207,7 @@ def _details(
         )
     else:
         _patch = _run.job.data.patch if _run else widgets.patch_of(settings)
-        _right = cards.atoms_card(atoms_figure(_dictionary, _patch), "")
+        _right = cards.atoms_card(atoms_figure(_dictionary, _patch), "", atoms=_dictionary.shape[1])
     mo.Html(cards.two(_left, _right))
 
 

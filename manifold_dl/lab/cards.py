@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from manifold_dl.lab.figures.atoms import MOST
 from manifold_dl.lab.figures.axes import element, short, tag
 from manifold_dl.lab.figures.convergence import COLOURS
 from manifold_dl.lab.missions import Mission
@@ -16,17 +17,19 @@ from manifold_dl.lab.numbers import Numbers
 from manifold_dl.lab.page import heading
 from manifold_dl.lab.run import Run, State
 
+SPHERE = "● where the atoms are; × the true atoms and their opposites, if they are known."
+
 
 def status(run: Run | None, message: str) -> str:
     """What the run is doing, how far it is, and what is wrong."""
-    if message:
+    if message and (run is None or run.state is not State.RUNNING):  # beside its control it stands anyway
         return tag("div", message, class_="mdl-status refused", role="status")
     if run is None:
         return tag("div", "Ready.", class_="mdl-status", role="status", data_state="ready")
     fraction, left = run.progress()
     count = max(len(run.iterates) - 1, 0)
     words = {
-        State.RUNNING: f"running: step {count}, {run.evaluations:,} evaluations",
+        State.RUNNING: f"running for {_duration(run.seconds)}: step {count}, {run.evaluations:,} evaluations",
         State.PAUSED: f"waiting after step {count}: Step ▸ goes on by one, Run to the end",
         State.FINISHED: f"finished after {count} steps",
         State.STOPPED: f"stopped after {count} steps; what there is stays",
@@ -138,17 +141,22 @@ def search_card(figure: str, search: object, step: object, last: int) -> str:
     return heading(3, "φ along the chosen step") + slider + figure
 
 
-def atoms_card(figure: str, text: str, sphere: bool = False) -> str:
-    """The atoms."""
+def atoms_card(figure: str, text: str, sphere: bool = False, atoms: int = 0) -> str:
+    """The atoms, of which figures show the first ones only."""
     name = "The paths of the atoms: drag the sphere" if sphere else "The atoms"
-    return heading(3, name) + (figure or tag("p", "There are no signals yet.", class_="mdl-hint")) + text
+    if atoms > MOST and not sphere:
+        name += f", the first {MOST} of {atoms}"
+    body = figure or tag("p", "The atoms will stand here, once these settings can be run.", class_="mdl-hint")
+    return heading(3, name) + body + (tag("p", SPHERE, class_="mdl-hint") if sphere else "") + text
 
 
 def atom_numbers(dictionary: object) -> str:
-    """The entries of the first atoms, to be copied."""
-    columns = np.asarray(dictionary).T[:4]
-    lines = "".join(tag("div", " ".join(f"{x:.10f}" for x in atom)) for atom in columns)
-    return element("div", lines, class_="mdl-atom")
+    """The entries of the atom, where there is only one: a start orthogonal to it is found by hand."""
+    atoms = np.asarray(dictionary).T
+    if len(atoms) > 1:
+        return ""
+    numbers = " ".join(f"{x:.10f}" for x in atoms[0])
+    return element("p", "The atom: " + tag("span", numbers, class_="mdl-atom"), class_="mdl-hint")
 
 
 def two(left: str, right: str) -> str:

@@ -89,7 +89,8 @@ def fault(settings: Settings, own: Own = Own()) -> Refused | None:
     >>> fault(Settings(m=8, d=12, n=50, sparsity=2))
     """
     try:
-        _try(make_job(settings, own.upload, own.regularizer))
+        with metadata_read_once():
+            _try(make_job(settings, own.upload, own.regularizer))
     except Refused as refusal:
         return refusal
     return None
@@ -148,7 +149,13 @@ def _usable(settings: Settings, own: Own) -> Settings:
     refusal = fault(settings, own)
     if refusal is None or refusal.control in ("problem", *KINDS):
         return settings
-    numbers: Mapping[str, Any] = {"data": "synthetic", "mu": "0", "start": "random", "m": default.m}
+    numbers: Mapping[str, Any] = {
+        "data": "synthetic",
+        "ridge": "constant",
+        "mu": "0",
+        "start": "random",
+        "m": default.m,
+    }
     return replace(settings, **numbers, n=default.n, sparsity=min(settings.d, 2), noise=0.0)
 
 

@@ -20,6 +20,7 @@ PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp")
 FILES = (".npy", ".csv", *PICTURES)
 LARGEST = 64  # the longest signal of a file
 MOST = 2000  # the most signals of a file
+MOST_PIXELS = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +96,12 @@ def load(settings: Settings, upload: Upload | None = None) -> Data:
     if settings.data == "synthetic":
         return _synthetic(*(getattr(settings, name) for name in ("m", "d", "n", "sparsity", "noise", "seed")))
     if settings.data == "picture":
-        return _patches(_camera(), settings)
+        return _patches(None, settings.patch, settings.n, settings.seed)
     if upload is None:
         raise Refused("data", f"Choose a file: {', '.join(FILES)}.")
     if upload.is_picture:
-        return _patches(read_picture(upload), settings)
-    return Data(read_matrix(upload))
+        return _patches(upload, settings.patch, settings.n, settings.seed)
+    return _signals(upload)
 
 
 def snr_db(noise: float) -> float | None:
@@ -179,7 +180,10 @@ def read_picture(upload: Upload) -> np.ndarray:
     try:
         from PIL import Image
 
-        picture = np.asarray(Image.open(io.BytesIO(upload.contents)).convert("L"), dtype=float) / 255
+        opened = Image.open(io.BytesIO(upload.contents))
+        if opened.width * opened.height > MOST_PIXELS:  # known before anything is unpacked
+            raise ValueError(f"{opened.width}×{opened.height} pixels are more than {MOST_PIXELS:,}.")
+        picture = np.asarray(opened.convert("L"), dtype=float) / 255
     except Exception as error:  # Pillow raises many kinds of exceptions for damaged files
         raise Refused("file", f"{upload.name} is no picture that can be read: {error}") from None
     return picture
@@ -192,16 +196,22 @@ def _camera() -> np.ndarray:
     return data.camera() / 255
 
 
-def _patches(picture: np.ndarray, settings: Settings) -> Data:
+@lru_cache(maxsize=1)
+def _signals(upload: Upload) -> Data:
+    return Data(read_matrix(upload))
+
+
+@lru_cache(maxsize=2)
+def _patches(upload: Upload | None, side: int, n: int, seed: int) -> Data:
     from sklearn.feature_extraction.image import extract_patches_2d
 
-    side, n = settings.patch, settings.n
+    picture = _camera() if upload is None else read_picture(upload)
     rows, columns = picture.shape
     available = (rows - side + 1) * (columns - side + 1)
     if rows < side or columns < side or available < n:
         has = f"a picture of {rows}×{columns} pixels has {max(available, 0):,} patches of {side}×{side}"
         raise Refused("n", f"n={n}: {has}.")
-    patches: Any = extract_patches_2d(picture, (side, side), max_patches=n, random_state=settings.seed)
+    patches: Any = extract_patches_2d(picture, (side, side), max_patches=n, random_state=seed)
     signals = patches.reshape(n, -1).T
     signals = signals - signals.mean(axis=0)
     if not signals.any():

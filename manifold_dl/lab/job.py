@@ -6,6 +6,7 @@
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -212,7 +213,13 @@ def _support(settings: Settings, data: Data, start: np.ndarray) -> scipy.sparse.
     """Ω: the true one, or that of OMP with the initial dictionary."""
     if data.support is not None:
         return data.support
+    return _coded(data, settings.sparsity, start.tobytes(), start.shape[1])
+
+
+@lru_cache(maxsize=2)  # every option that the page tries needs it
+def _coded(data: Data, sparsity: int, start: bytes, d: int) -> scipy.sparse.csc_array:
+    dictionary = np.frombuffer(start).reshape(-1, d)
     try:
-        return OMP(sparsity=settings.sparsity).encode(data.signals, start) != 0
+        return OMP(sparsity=sparsity).encode(data.signals, dictionary) != 0
     except ValueError as error:
         raise Refused("sparsity", error) from None

@@ -163,7 +163,7 @@ MISSIONS = (
         "Get stuck at a singular point, and out of it with a ridge",
         "With few signals and μ = 0 descent can end where the atoms of a support are nearly dependent: κ is "
         "large, and the gradient is not small. Let one run get stuck, then lead it out.",
-        "Type several μ in turn, for example 0, 0.1, 0.01, 0: the first stage ends at the singular point.",
+        "Choose several μ, in turn, and type 0, 0.1, 0.01, 0: the first of them ends at the singular point.",
         replace(_SLOW, n=78, seed=1, iterations=150, line_searcher="WolfeSearch"),
         _singular,
     ),
@@ -181,7 +181,8 @@ MISSIONS = (
         "Find a start in the bad set of Theorem 1",
         "With one atom, descent finds the best one, u₁, from every start outside of the great circle B that "
         "is orthogonal to it. Run once to see u₁, then type a start in B, and stay there.",
-        "The numbers of the atom stand below the sphere. (a, b, c) is orthogonal to (b, −a, 0).",
+        "The numbers of the atom stand below the sphere. (a, b, c) is orthogonal to (b, −a, 0); choose the "
+        "start “typed”, and separate its numbers by spaces.",
         Settings(
             m=3, d=1, n=10, sparsity=1, noise=100.0, seed=27, line_searcher="WolfeSearch", iterations=30
         ),
@@ -193,7 +194,7 @@ MISSIONS = (
         "With few signals many dictionaries fit. Run once without a regularizer, then find one, and a "
         "weight, with half the coherence and an error ‖Y − DX‖/‖Y‖ below 1 %.",
         "Coherence, with a weight between 0.001 and 0.1.",
-        Settings(n=30, mu="0.1, 0.01, 0", optimizer="LBFGS", line_searcher="WolfeSearch"),
+        Settings(n=30, ridge="in turn", mu="0.1, 0.01, 0", optimizer="LBFGS", line_searcher="WolfeSearch"),
         _coherence,
     ),
     Mission(

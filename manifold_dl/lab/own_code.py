@@ -116,7 +116,7 @@ def compile_text(text: str) -> TypedRegularizer:
         limited(lambda: exec(code, namespace))()
     except SyntaxError as error:
         raise ValueError(f"Line {error.lineno}: {error.msg}.") from None
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # SystemExit and KeyboardInterrupt of the text would end the page
         raise ValueError(f"{type(error).__name__}: {error}") from None
     functions = {
         name: namespace[name] for name in ("R", "gradient", "hessian") if callable(namespace.get(name))
@@ -153,14 +153,22 @@ def check_text(text: str, m: int, d: int) -> Typed:
         regularizer = compile_text(text)
         taylor = limited(_taylor)(regularizer, m, d)
         if not taylor:
-            return Typed(None, taylor.verdict, taylor.slope, taylor)
+            return Typed(None, _verdict(regularizer, taylor), taylor.slope, taylor)
         limited(check_regularizer)(regularizer, m=m, n_atoms=d)
-    except (Exception, SystemExit) as error:  # whatever the functions of the text raise
+    except BaseException as error:  # whatever the functions of the text raise
         verdict = str(error) or type(error).__name__
         if isinstance(error, CheckFailed):
             verdict = verdict.replace("TypedRegularizer", "R")
         return Typed(None, verdict, None if taylor is None else taylor.slope, taylor)
     return Typed(regularizer, taylor.verdict, taylor.slope, taylor)
+
+
+def _verdict(regularizer: TypedRegularizer, taylor: TaylorReport) -> str:
+    """What a wrong slope means: autograd makes no errors, but at a kink there is no gradient."""
+    if hasattr(regularizer, "gradient") or not np.isfinite(taylor.slope):
+        return taylor.verdict
+    slope = f"the first-order remainder falls with slope {taylor.slope:.2f}, and 2 was expected"
+    return f"R is not smooth, or not written with np alone: {slope}."
 
 
 def limited(function: Callable, seconds: float | None = None) -> Callable:

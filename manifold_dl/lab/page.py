@@ -7,6 +7,7 @@ import html
 import json
 from collections.abc import Mapping, Sequence
 
+from manifold_dl.lab import ridges
 from manifold_dl.lab.data import FILES
 from manifold_dl.lab.figures.axes import element, tag
 from manifold_dl.lab.settings import Settings
@@ -14,7 +15,7 @@ from manifold_dl.lab.settings import Settings
 #: The controls of the page in their order, by section.
 SECTIONS = {
     "Data": ("data", "file", "m", "patch", "d", "n", "sparsity", "noise", "seed"),
-    "Problem": ("problem", "alpha", "manifold", "mu", "regularizer", "weight"),
+    "Problem": ("problem", "alpha", "manifold", "ridge", "mu", "turns", "regularizer", "weight"),
     "Method": (
         "optimizer",
         "line_searcher",
@@ -40,7 +41,9 @@ LABELS = {
     "problem": "what is solved",
     "alpha": "α of the lasso, in turn",
     "manifold": "manifold",
-    "mu": "ridge μ, one or several in turn",
+    "ridge": "schedule of μ",
+    "mu": "ridge μ",
+    "turns": "turns, each with a ridge",
     "regularizer": "regularizer",
     "weight": "its weight, times ‖Y‖²",
     "optimizer": "optimizer",
@@ -87,6 +90,7 @@ def is_shown(control: str, settings: Settings, has_blocks: bool, is_matrix: bool
         "seed": synthetic or patches,
         "sparsity": synthetic or settings.problem == "update_problem",
         "alpha": settings.problem == "lasso_problem",
+        "turns": ridges.has_turns(settings.ridge),
         "weight": settings.regularizer != "none",
         "size": has_blocks,
         "start_seed": settings.start == "random",
@@ -95,17 +99,46 @@ def is_shown(control: str, settings: Settings, has_blocks: bool, is_matrix: bool
     return conditions.get(control, True)
 
 
-def control(name: str, widget: str, message: str = "", reasons: Mapping[str, str] | None = None) -> str:
+def label(name: str, settings: Settings) -> str:
+    """What stands above a control; what is typed for μ depends on its schedule."""
+    return ridges.LABELS.get(settings.ridge, ridges.FIRST) if name == "mu" else LABELS[name]
+
+
+def in_turn(settings: Settings, penalties: Sequence[tuple[float, float]]) -> str:
+    """The ridges that a schedule of μ makes, to be read beside it.
+
+    Examples
+    --------
+    >>> in_turn(Settings(ridge="continuation"), [(0.0, 0.1), (0.0, 0.01), (0.0, 0.0)])
+    'μ in turn: 0.1, 0.01, 0'
+    """
+    if not ridges.has_turns(settings.ridge):
+        return ""
+    return "μ in turn: " + ", ".join(f"{mu:.3g}" for _, mu in penalties)
+
+
+def control(
+    label: str,
+    name: str,
+    widget: str,
+    message: str = "",
+    note: str = "",
+    reasons: Mapping[str, str] | None = None,
+) -> str:
     """One control with its message, and with the options that are disabled and why.
 
     Parameters
     ----------
+    label : str
+        What stands above it.
     name : str
         The field of `Settings`.
     widget : str
         HTML.
     message : str
         Why the present value cannot be used.
+    note : str
+        What the present value means.
     reasons : dict of str, optional
         Option → sentence.
 
@@ -114,7 +147,9 @@ def control(name: str, widget: str, message: str = "", reasons: Mapping[str, str
     str
         HTML.
     """
-    parts = [tag("div", LABELS[name], class_="mdl-label"), widget]
+    parts = [tag("div", label, class_="mdl-label"), widget]
+    if note:
+        parts.append(tag("div", note, class_="mdl-hint"))
     if message:
         parts.append(tag("div", message, class_="mdl-message", role="alert"))
     if reasons is not None:

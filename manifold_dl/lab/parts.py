@@ -13,6 +13,7 @@ import numpy as np
 from manifold_dl import plugins
 from manifold_dl._validation import as_alpha, as_ridge
 from manifold_dl.components import by_name
+from manifold_dl.lab.ridges import ridges
 from manifold_dl.lab.settings import NONE, OWN, Refused, Settings
 from manifold_dl.regularizers import scaled
 
@@ -57,8 +58,10 @@ def penalties(settings: Settings) -> list[tuple[float, float]]:
 
     Examples
     --------
-    >>> penalties(Settings(mu="0.1, 0"))
+    >>> penalties(Settings(ridge="in turn", mu="0.1, 0"))
     [(0.0, 0.1), (0.0, 0.0)]
+    >>> penalties(Settings(ridge="continuation", mu="0.1", turns=3))
+    [(0.0, 0.1), (0.0, 0.01), (0.0, 0.0)]
     >>> penalties(Settings(problem="lasso_problem", alpha="0.3, 0.1"))
     [(0.3, 0.0), (0.1, 0.0)]
     >>> penalties(Settings(mu="0.1, x"))
@@ -66,7 +69,11 @@ def penalties(settings: Settings) -> list[tuple[float, float]]:
     ...
     manifold_dl.lab.settings.Refused: mu='0.1, x': give one number, or several separated by commas.
     """
-    mus = _numbers("mu", settings.mu, as_ridge)
+    typed = _numbers("mu", settings.mu, as_ridge)
+    try:
+        mus = ridges(settings.ridge, typed, settings.turns)
+    except ValueError as error:
+        raise Refused("mu", error) from None
     alphas = [0.0]
     if settings.problem == "lasso_problem":
         alphas = _numbers("alpha", settings.alpha, as_alpha)

@@ -171,6 +171,11 @@ class Run:
         fraction = min(done / total, 0.99)
         return fraction, self._seconds() * (1 - fraction) / fraction if fraction > 0 else float("nan")
 
+    @property
+    def seconds(self) -> float:
+        """Of computing until now."""
+        return self._seconds() if self._state is State.RUNNING and self._thread is not None else 0.0
+
     def _go(self, steps: int | None) -> None:
         with self._changed:
             if self._state.is_over:
@@ -189,7 +194,7 @@ class Run:
             end, message = State.FINISHED, ""
         except StopRun:
             end, message = State.STOPPED, ""
-        except Exception as error:  # of any component, some of which the user wrote
+        except BaseException as error:  # of any component, some of which the user wrote; also SystemExit
             end, message = State.FAILED, str(error) or type(error).__name__
         with self._changed:
             self._state, self.message = end, message

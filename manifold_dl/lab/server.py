@@ -58,7 +58,7 @@ def serve(
 
 
 def make_app(token: str) -> Any:
-    """The web application: the page behind a token, with its style sheet and script inside of it.
+    """The web application: the page behind a token, with its script inside of it.
 
     Parameters
     ----------
@@ -76,10 +76,9 @@ def make_app(token: str) -> Any:
 
 
 def head() -> str:
-    """What is added to the head of the page. Nothing is loaded from elsewhere."""
-    style = (_HERE / "static" / "lab.css").read_text(encoding="utf-8")
+    """What is added to the head of the page, besides the style sheet that `app.py` names."""
     script = (_HERE / "static" / "lab.js").read_text(encoding="utf-8")
-    return f"<style>{style}</style><script>{script}</script>"
+    return f"<script>{script}</script>"
 
 
 def address(port: int, token: str, query: str = "") -> str:

@@ -100,12 +100,12 @@ class Session:
         return self.typed
 
     def run(self, settings: Settings) -> None:
-        """Run to the end: what waits goes on, if the settings are its own; else a new run begins."""
-        self._waiting_or_new(settings).resume()
+        """Run to the end: a run of the same settings that is not over goes on, else a new one begins."""
+        self._active_or_new(settings).resume()
 
     def step(self, settings: Settings) -> None:
-        """One accepted iterate more."""
-        self._waiting_or_new(settings).step()
+        """One accepted iterate more; a run that computes waits after it."""
+        self._active_or_new(settings).step()
 
     def stop(self) -> None:
         """End the current run, and keep what there is."""
@@ -169,9 +169,9 @@ class Session:
             if found is not None:
                 self.solved[mission.key] = found
 
-    def _waiting_or_new(self, settings: Settings) -> Run:
+    def _active_or_new(self, settings: Settings) -> Run:
         run = self.current
-        if run is not None and run.state is State.PAUSED and run.job.settings == settings:
+        if run is not None and not run.state.is_over and run.job.settings == settings:
             return run
         job = make_job(settings, self.upload, self.own.regularizer)
         self.stop()
@@ -190,6 +190,8 @@ def _called(settings: Settings, name: str) -> str:
         return "no line search"
     if name == "mu":
         return f"μ = {value}"
+    if name == "ridge":
+        return f"μ {value}"
     if name == "regularizer":
         return {OWN: "own R", "none": "no R"}.get(value, value)
     return value if isinstance(value, str) else f"{name} = {value:g}"

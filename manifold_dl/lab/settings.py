@@ -1,7 +1,7 @@
 """All choices of the page as plain values: what a run is made of, and what an address carries.
 
-Every field of `Settings` is one control of the page. Bounds are those of the sliders; `refuse_bad_numbers`
-applies them to values that come from an address.
+Every field of `Settings` is one control of the page. Bounds are those of the sliders; `convert` applies them
+to values that come from an address.
 """
 
 from dataclasses import dataclass, fields
@@ -22,6 +22,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "seed": (0, 99),
     "start_seed": (0, 99),
     "weight": (0, 1e6),
+    "turns": (2, 12),
     "size": (1, 64),
     "iterations": (1, 500),
     "sweeps": (1, 50),
@@ -77,8 +78,12 @@ class Settings:
         Names of the registry; a regularizer may be "none" or "own".
     weight : float
         Of the regularizer, as a fraction of ‖Y‖².
+    ridge : str
+        One of `ridges.RIDGES`: how μ changes in the course of a run.
     mu : str
-        One ridge, or several in turn: ``"0.1, 0.01, 0"``.
+        One ridge, or for ``ridge="in turn"`` several: ``"0.1, 0.01, 0"``.
+    turns : int
+        How many ridges there are in turn, for the schedules of μ that have a length.
     size : int
         Atoms in a block, for the schedules that have a size.
     iterations, sweeps : int
@@ -108,7 +113,9 @@ class Settings:
     line_searcher: str = "GoldenSection"
     schedule: str = "AllAtoms"
     size: int = 8
+    ridge: str = "constant"
     mu: str = "0"
+    turns: int = 5
     regularizer: str = NONE
     weight: float = 0.01
     iterations: int = 50

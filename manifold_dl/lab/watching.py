@@ -105,7 +105,7 @@ def watched_searcher(searcher: Any, on_search: Callable[[Search], None]) -> Any:
                 record = records[-1]
             else:
                 norm = float(manifold.norm(x, d))
-                t = float(found[0]) / norm if norm > 0 else 0.0
+                t = _probe_at(float(found[0]) / norm if norm > 0 else 0.0, curve.probes)
                 record = SearchRecord(kind.__name__, float(f0), float(df0), norm, curve.probes, t)
             on_search(Search(record, np.array(x), np.array(d)))
             return found
@@ -118,6 +118,12 @@ def watched_searcher(searcher: Any, on_search: Callable[[Search], None]) -> Any:
     watched = deepcopy(searcher)
     watched.__class__ = Watched
     return watched
+
+
+def _probe_at(t: float, probes: list[tuple[float, float]]) -> float:
+    """The t of the probe that was accepted: a step divided by the norm may differ from it in the last bit."""
+    near = [probe for probe, _ in probes if abs(probe - t) <= 1e-12 * abs(t)]
+    return near[-1] if near else t
 
 
 class _ObservedCurve:

@@ -12,9 +12,12 @@ from manifold_dl.lab import page
 from manifold_dl.lab.compatibility import KINDS, Own, options
 from manifold_dl.lab.data import FILES, Upload
 from manifold_dl.lab.job import make_job
+from manifold_dl.lab.parts import penalties
+from manifold_dl.lab.ridges import RIDGES
 from manifold_dl.lab.session import Session
 from manifold_dl.lab.settings import BOUNDS, SOURCES, STARTS, Refused, Settings, convert
 
+_MENUS = {"data": SOURCES, "start": STARTS, "ridge": RIDGES}  # key → name on the page
 _TEXTS = ("mu", "alpha", "typed", "weight")
 _SLIDERS = {"n": 10, "noise": 1}  # and their steps; those of the others are 1
 
@@ -41,8 +44,8 @@ def controls(settings: Settings, own: Own) -> Any:
 
 
 def _control(name: str, value: Any, own: Own) -> Any:
-    if name in ("data", "start"):
-        names = {text: key for key, text in (SOURCES if name == "data" else STARTS).items()}
+    if name in _MENUS:
+        names = {text: key for key, text in _MENUS[name].items()}
         shown = next(text for text, key in names.items() if key == value)
         return mo.ui.dropdown(names, value=shown, full_width=True)
     if name in KINDS or name == "problem":
@@ -121,9 +124,19 @@ def panel(
             message = (
                 str(refusal) if refusal is not None and refusal.control == name else messages.get(name, "")
             )
-            made.append(page.control(name, f"{controls[name]}", message, reasons.get(name)))
+            label, note = page.label(name, settings), _note(name, settings) if not message else ""
+            made.append(page.control(label, name, f"{controls[name]}", message, note, reasons.get(name)))
         sections.append(page.section(title, made))
     return page.element("div", "".join(sections), class_="mdl-panel")
+
+
+def _note(name: str, settings: Settings) -> str:
+    if name != "mu":
+        return ""
+    try:
+        return page.in_turn(settings, penalties(settings))
+    except Refused:  # of another control
+        return ""
 
 
 def dictionary_shown(session: Session, settings: Settings, index: int) -> np.ndarray | None:

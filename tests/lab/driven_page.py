@@ -19,21 +19,26 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+STARTING = 90  # seconds; on a busy machine the server imports for long
 LIMIT = 30  # seconds; nothing takes as long, unless something is broken
 
 
 class Server:
     """``manifold-dl lab`` in a process of its own."""
 
-    def __init__(self, *options):
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    def __init__(self, *options, environment=None):
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})}
         command = [sys.executable, "-m", "manifold_dl", "lab", "--port", "0", "--no-browser", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         lines = []
         reader = threading.Thread(target=lambda: lines.append(self.process.stdout.readline()), daemon=True)
         reader.start()
-        reader.join(LIMIT)
-        assert lines and lines[0].startswith("The lab: "), f"the server did not start: {lines}"
+        reader.join(STARTING)
+        if not (lines and lines[0].startswith("The lab: ")):
+            self.process.kill()  # which ends the reader, too
+            reader.join()
+            self.stop()
+            raise RuntimeError(f"the server did not start: {lines}")
         self.address = lines[0].removeprefix("The lab: ").strip()
         self.origin = self.address.partition("/?")[0]
 

@@ -16,34 +16,6 @@ pytestmark = pytest.mark.skipif(not HAS_DRIVER, reason="needs Debian's chromium 
 SMALL = {"m": 8, "d": 12, "n": 100, "sparsity": 2}
 
 
-@pytest.fixture(scope="session")
-def server():
-    from driven_page import Server
-
-    server = Server()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="session")
-def driver(tmp_path_factory):
-    from driven_page import start_browser
-
-    driver = start_browser(tmp_path_factory.mktemp("chromium"))
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture
-def page(driver, server):
-    from driven_page import Page
-
-    page = Page(driver, server)
-    yield page
-    assert page.requests_elsewhere() == []
-    assert page.console_errors() == []
-
-
 def test_without_the_token_nothing_is_served(server):
     answer = urllib.request.urlopen(server.origin, timeout=30)
     assert "login" in answer.geturl() and b"mdl-sphere" not in answer.read()
@@ -102,9 +74,23 @@ def test_a_bad_input_is_explained_beside_its_control(page):
     assert page.message("mu") == "mu='0.1, x': give one number, or several separated by commas."
     assert "Not possible" in page.text(".mdl-status")
     page.type("mu", "0.1, 0")
+    page.wait("document.querySelector('[data-control=mu] .mdl-message')?.textContent.startsWith('mu has 2')")
+    page.choose("ridge", "several, in turn")
     page.wait("!document.querySelector('[data-control=mu] .mdl-message')")
     page.click("Run")
     page.wait_for_state("finished")
+
+
+def test_a_schedule_of_the_ridge_is_chosen_and_its_numbers_are_shown(page):
+    page.open(**SMALL, mu="0.1")
+    assert not page.js("document.querySelector('[data-control=turns]')")
+    page.choose("ridge", "continuation to 0")
+    page.wait("document.querySelector('[data-control=turns]')")
+    assert page.text("[data-control=mu] .mdl-hint") == "μ in turn: 0.1, 0.01, 0.001, 0.0001, 0"
+    page.wait_for_code("for mu in [0.1, 0.01, 0.001, 0.0001, 0.0]:")
+    page.click("Run")
+    page.wait_for_state("finished")
+    page.wait_for_number("atoms found", "12 of 12")
 
 
 def test_options_that_do_not_go_together_are_disabled_with_the_reason(page):
@@ -159,7 +145,7 @@ def test_a_mission_is_set_up_and_completed(page):
 
 
 def test_the_code_that_is_copied_gives_the_same_numbers(page):
-    page.open(**SMALL, optimizer="LBFGS", mu="0.1, 0.01", noise=10)
+    page.open(**SMALL, optimizer="LBFGS", ridge="in turn", mu="0.1, 0.01", noise=10)
     page.click("Run")
     page.wait_for_state("finished")
     page.wait("document.querySelector('.mdl-tiles')?.dataset.value")

@@ -17,10 +17,10 @@ OWN = "def R(D):\n    return np.sum(D**4)\n\n\ndef gradient(D):\n    return 4 * 
 SMALL = {"m": 8, "d": 10, "n": 60, "sparsity": 2, "iterations": 5}
 CASES = [
     {},
-    {"optimizer": "TrustRegions", "mu": "0.1, 0"},
+    {"optimizer": "TrustRegions", "ridge": "in turn", "mu": "0.1, 0"},
     {"optimizer": "LeadingSingularVector", "schedule": "OneAtATime", "sweeps": 2},
     {"schedule": "Blocks", "size": 4, "mu": "0.1", "regularizer": "Coherence"},
-    {"schedule": "Overlapping", "size": 4, "mu": "0.1, 0.01", "manifold": "Lines"},
+    {"schedule": "Overlapping", "size": 4, "ridge": "TwoStep", "mu": "0.1", "turns": 2, "manifold": "Lines"},
     {"schedule": "RandomSubsets", "optimizer": "ConjugateGradient"},
     {"manifold": "Stiefel", "schedule": "Blocks", "size": 4, "optimizer": "LBFGS", "sweeps": 2},
     {"manifold": "NonNegative", "line_searcher": "BackTrackingLineSearcher"},

@@ -11,7 +11,7 @@ from manifold_dl.lab.settings import Settings
 BY_KEY = {mission.key: mission for mission in MISSIONS}
 SOLUTIONS = {
     "fast": {"optimizer": "TrustRegions"},
-    "singular": {"mu": "0, 0.1, 0.01, 0"},
+    "singular": {"ridge": "in turn", "mu": "0, 0.1, 0.01, 0"},
     "ksvd": {"schedule": "OneAtATime", "optimizer": "LeadingSingularVector"},
     "coherence": {"regularizer": "Coherence", "weight": 0.01},
 }

@@ -136,7 +136,7 @@ def _columns(support):
 
 
 def test_progress_grows_and_ends_at_one():
-    run = Run(make_job(Settings(**SMALL, mu="0.1, 0")))
+    run = Run(make_job(Settings(**SMALL, ridge="in turn", mu="0.1, 0")))
     fractions = []
     while not run.state.is_over:
         fractions.append(run.progress()[0])

@@ -1,3 +1,5 @@
+import io
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,28 @@ def test_other_settings_begin_a_new_run_and_keep_the_one_that_waits():
     session.stop()
 
 
+def test_run_and_step_go_on_with_the_run_that_computes():
+    session, settings = Session(), Settings(**{**SMALL, "iterations": 500}, noise=20.0, sweeps=50)
+    session.run(settings)
+    session.run(settings)
+    session.step(settings)
+    assert session.current.wait(300, for_pause=True) is State.PAUSED and len(session.runs) == 1
+    session.stop()
+    assert session.current.wait(300) is State.STOPPED
+    session.step(settings)
+    assert len(session.runs) == 2
+    session.stop()
+
+
+def test_a_regularizer_that_ends_its_thread_fails_the_run():
+    session = Session()
+    session.type("def R(D): return np.sum(D**4)", Settings())
+    own = session.typed.regularizer
+    own.value = own.gradient = lambda D: (_ for _ in ()).throw(SystemExit("end"))
+    session.run(Settings(**SMALL, regularizer="own"))
+    assert session.current.wait(300) is State.FAILED
+
+
 def test_no_code_is_executed_where_it_is_not_allowed():
     session = Session(allow_code=False)
     with pytest.raises(PermissionError, match="--no-code"):
@@ -72,6 +96,8 @@ def test_no_code_is_executed_where_it_is_not_allowed():
         ("def R(D)", "Line 1"),
         ("x = 1", "no function R"),
         ("raise SystemExit", "SystemExit"),
+        ("def R(D): raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("def R(D): return R(D)", "recursion"),
         ("def R(D): return unknown", "unknown"),
     ],
 )
@@ -112,6 +138,15 @@ def test_a_refusal_names_its_control(settings, control):
 def test_a_damaged_file_is_refused_at_its_control(name, contents):
     refusal = fault(Settings(data="file"), Own(Upload(name, contents)))
     assert refusal.control == "file" and refusal.args[0].strip()
+
+
+def test_a_picture_is_refused_by_its_size_before_it_is_unpacked():
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.new("1", (5_000, 5_000)).save(file, "png")  # 25 million pixels in 4 kB
+    refusal = fault(Settings(data="file"), Own(Upload("large.png", file.getvalue())))
+    assert refusal.control == "file" and "5000×5000 pixels are more than 20,000,000" in str(refusal)
 
 
 def test_phi_of_a_step_without_a_line_search_goes_from_one_iterate_to_the_next():

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import math
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def atoms_figure(dictionary: np.ndarray, patch: int | None = None) -> str:
 def _pictures(atoms: np.ndarray, patch: int) -> str:
     from matplotlib.image import imsave
 
-    columns = 16 if atoms.shape[1] > 32 else 8
+    columns = max(8, math.ceil(math.sqrt(1.6 * atoms.shape[1])))  # as high as the figure beside it
     rows = -(-atoms.shape[1] // columns)
     step = patch + 1
     mosaic = np.full((rows * step + 1, columns * step + 1), np.nan)

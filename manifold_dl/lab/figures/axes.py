@@ -170,14 +170,17 @@ def _ticks(interval: tuple[float, float], log: bool, whole: bool = False) -> lis
     """The places of the ticks, and what stands there: as many digits as tell them apart."""
     low, high = interval
     if log and high / low > 30:
-        places = [float(v) for v in LogLocator(numticks=7).tick_values(low, high) if low <= v <= high]
+        between = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)  # else there might be a single power of ten
+        locations = LogLocator(subs=between, numticks=7).tick_values(low, high)
+        places = [float(v) for v in locations if low <= v <= high]
         return [(v, short(v)) for v in places]
     locator = MaxNLocator(6, integer=whole)
     places = [float(v) for v in locator.tick_values(low, high) if low <= v <= high]
     step = places[1] - places[0] if len(places) > 1 else abs(high)
     largest = max(map(abs, places), default=0.0)
     if not step >= 1e-3 or largest >= 1e5:
-        return [(v, f"{v:.3g}") if largest > 1e3 * step else (v, short(v)) for v in places]
+        digits = min(8, math.ceil(math.log10(largest / step)) + 1) if step > 0 else 3
+        return [(v, f"{v:.{digits}g}") if largest > 1e3 * step else (v, short(v)) for v in places]
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     return [(v, f"{v:.{digits}f}") for v in places]
 

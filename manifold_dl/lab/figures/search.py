@@ -32,14 +32,16 @@ def search_figure(record: SearchRecord, phi: Callable[[float], float] | None = N
         reach = min(reach, 6 * record.t)
     ts = np.linspace(0, 1.06 * reach, POINTS)
     curve = [] if phi is None else [_value(phi, t) for t in ts]
-    shown = [(k, t, value) for k, (t, value) in enumerate(record.probes, 1) if t <= ts[-1]]
-    values = [v for v in [*curve, *(v for _, _, v in shown), record.f0] if math.isfinite(v)]
-    high = min(max(values), record.f0 + 1.5 * (record.f0 - min(values)) or max(values))
+    base = _offset([*curve, *(value for _, value in record.probes)], record.f0)
+    f0, curve = record.f0 - base, [value - base for value in curve]
+    shown = [(k, t, value - base) for k, (t, value) in enumerate(record.probes, 1) if t <= ts[-1]]
+    values = [v for v in [*curve, *(v for _, _, v in shown), f0] if math.isfinite(v)]
+    high = min(max(values), f0 + 1.5 * (f0 - min(values)) or max(values))
     axes = Axes(
         (float(-0.02 * reach), float(ts[-1])),
-        spread([min(values), max(high, record.f0)], log=False),
+        spread([min(values), max(high, f0)], log=False),
         "t, in multiples of the direction",
-        "φ(t)",
+        "φ(t) − φ(0)" if base else "φ(t)",
         f"φ along the step; accepted t = {record.t:.3g}",
         width=430,
         height=280,
@@ -47,16 +49,22 @@ def search_figure(record: SearchRecord, phi: Callable[[float], float] | None = N
     if curve:
         axes.line(ts, curve, class_="phi")
     if record.slope and curve:
-        run = min(0.35 * reach, 0.6 * (record.f0 - min(values)) / abs(record.slope) or reach)
-        axes.line([0, run], [record.f0, record.f0 + run * record.slope], class_="slope")
-    axes.dot(0.0, record.f0, 4.5, class_="start")
+        run = min(0.35 * reach, 0.6 * (f0 - min(values)) / abs(record.slope) or reach)
+        axes.line([0, run], [f0, f0 + run * record.slope], class_="slope")
+    axes.dot(0.0, f0, 4.5, class_="start")
     _draw_probes(axes, shown)
     if record.t > 0:
         end = dict(record.probes).get(record.t, _value(phi, record.t) if phi else math.nan)
-        axes.dot(record.t, end, 8, class_="accepted")
+        axes.dot(record.t, end - base, 8, class_="accepted")
         place = {"x": axes.width - axes.right, "y": 15, "text_anchor": "end", "class_": "accepted-name"}
         axes.marks.append(tag("text", f"accepted: t = {short(record.t)}", **place))
     return axes.text()
+
+
+def _offset(values: list[float], f0: float) -> float:
+    """φ(0), if all values agree with it in three digits: labels of ticks would not tell them apart."""
+    finite = [value for value in values if math.isfinite(value)]
+    return f0 if finite and max(abs(value - f0) for value in finite) < 1e-3 * abs(f0) else 0.0
 
 
 def _draw_probes(axes: Axes, shown: list[tuple[int, float, float]]) -> None:
@@ -67,7 +75,9 @@ def _draw_probes(axes: Axes, shown: list[tuple[int, float, float]]) -> None:
         x, y = axes.px(t), axes.py(axes.y[1] if value == math.inf else value)
         if all(abs(x - a) > 13 or abs(y - b) > 13 for a, b in taken):
             taken.append((x, y))
-            axes.label(t, value, str(number), 0, -9, text_anchor="middle", class_="number")
+            # Above a dot at the upper edge stands the accepted t.
+            below = y <= axes.top + 4
+            axes.label(t, value, str(number), 0, 18 if below else -9, text_anchor="middle", class_="number")
 
 
 def _value(phi: Callable[[float], float], t: float) -> float:
