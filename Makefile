@@ -32,10 +32,10 @@ lint: .venv/installed-test  ## style, layers, types and docstrings, without runn
 	$(BIN)/python -m pytest tests/test_docstrings.py
 
 test: lint  ## what continuous integration runs: lint, then all tests but the long ones
-	$(BIN)/python -m pytest -n auto --dist loadfile --ignore tests/test_docstrings.py --ignore tests/lab/test_browser.py
+	$(BIN)/python -m pytest -n auto --dist loadfile --ignore tests/test_docstrings.py --ignore-glob 'tests/lab/test_browser*.py'
 
 test-browser: .venv/installed-test browser  ## the lab in a real browser, about a minute
-	$(BIN)/python -m pytest tests/lab/test_browser.py
+	$(BIN)/python -m pytest tests/lab/test_browser.py tests/lab/test_browser_options.py
 
 # Needs Debian's packages, and the rights to install them where they are missing.
 browser:

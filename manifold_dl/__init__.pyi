@@ -34,7 +34,9 @@ from .coders import (
 )
 from .components.errors import ComponentError
 from .estimator import ManifoldDictionaryLearning
+from .learning.batching import MiniBatches
 from .learning.callbacks import Checkpoint, EarlyStopping, Progress
+from .learning.dictionary_files import load_dictionary, save_dictionary
 from .learning.history import History, Step
 from .learning.learn import learn_dictionary
 from .learning.replacement import ReplaceAtoms
@@ -69,6 +71,7 @@ __all__ = [
     "LeadingSingularVector",
     "ManifoldDictionaryLearning",
     "MatchingPursuit",
+    "MiniBatches",
     "Progress",
     "Reason",
     "ReplaceAtoms",
@@ -89,6 +92,7 @@ __all__ = [
     "learning",
     "line_search",
     "load",
+    "load_dictionary",
     "manifolds",
     "metrics",
     "optimizers",
@@ -98,6 +102,7 @@ __all__ = [
     "problem",
     "regularizers",
     "save",
+    "save_dictionary",
     "schedules",
     "update_problem",
     "updates",

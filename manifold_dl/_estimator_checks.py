@@ -23,13 +23,12 @@ from manifold_dl._validation import (
     require_sound_indices,
     require_unmasked,
 )
+from manifold_dl.engines.opening import is_dask_array
 
 FLOATS = (np.float64, np.float32)
 
 
-def signals_of(
-    model: Any, X: Any, reset: bool, sample_weight: Any = None
-) -> tuple[np.ndarray, np.ndarray | None]:
+def signals_of(model: Any, X: Any, reset: bool, sample_weight: Any = None) -> tuple[Any, Any]:
     """The checked samples in columns, and their weights. A view, where they are complete C-ordered floats.
 
     Parameters
@@ -37,17 +36,19 @@ def signals_of(
     model : estimator
         Its number and names of features are compared, or set if `reset`. Its `missing_values` says whether
         NaN marks missing entries.
-    X : array (n_samples, n_features)
+    X : array or Dask array (n_samples, n_features)
     reset : bool
     sample_weight : array (n_samples,), optional
 
     Returns
     -------
-    signals : m×n array
+    signals : m×n array or Dask array
     weights : array of length n, m×n array or None
         One per entry where any is missing: 0 there, and the weight of the sample elsewhere.
     """
     require_missing_values(model.missing_values)
+    if is_dask_array(X):
+        return _features_of_dask(model, X, reset).T, sample_weight
     require_numbers(X, "X")
     X = validate_data(model, X, reset=reset, dtype=FLOATS, order="C", ensure_all_finite=False)
     weights = _as_sample_weight(sample_weight, len(X), X.dtype)
@@ -98,6 +99,23 @@ def _as_sample_weight(sample_weight: Any, n_samples: int, dtype: np.dtype) -> np
             f"sample_weight has shape {weights.shape}; one number for each of {n_samples} samples is needed."
         )
     return as_weights(np.broadcast_to(weights, (n_samples,)), m=0, n=n_samples, dtype=dtype)
+
+
+def _features_of_dask(model: BaseEstimator, X: Any, reset: bool) -> Any:
+    """A Dask array of samples with the right number of features; its numbers are checked when it is read."""
+    if X.ndim != 2:
+        raise ValueError(f"X has shape {X.shape}; (n_samples, n_features) is needed.")
+    if reset:
+        model.n_features_in_ = X.shape[1]
+        vars(model).pop("feature_names_in_", None)
+    elif X.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(model).__name__} is expecting {model.n_features_in_} "
+            "features as input."
+        )
+    if X.shape[1] < 2:
+        raise ValueError("n_features=1: with a single feature the only unit atoms are +1 and -1.")
+    return X
 
 
 def number_and_start(n_components: int | None, init: Any, m: int) -> tuple[int, Any]:

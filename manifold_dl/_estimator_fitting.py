@@ -12,6 +12,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from manifold_dl._estimator_checks import as_generator, number_and_start, signals_of
 from manifold_dl._estimator_parameters import NestedParameters
@@ -19,6 +20,8 @@ from manifold_dl._validation import warn_once
 from manifold_dl.coders import OMP
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.components import by_name
+from manifold_dl.engines.blocked import BlockedSignals
+from manifold_dl.engines.opening import is_dask_array, open_observed
 from manifold_dl.engines.threads import using_threads
 from manifold_dl.engines.units import unit_exponent
 from manifold_dl.learning.callbacks import Progress
@@ -44,31 +47,61 @@ class DictionaryFitting(NestedParameters):
     tol: float
     random_state: Any
     n_jobs: int | None
+    engine: Any
     callbacks: Sequence[Callback]
     verbose: bool
     missing_values: Any
+    minibatches: Any
+
+    @property
+    def explained(self) -> float:
+        """The fraction of the training samples' energy that the codes of `fit` represent.
+
+        It is `Result.explained`: 1 − ‖X − `codes @ components_`‖²/‖X‖² with the codes that `fit_transform`
+        returns. `partial_fit` does not keep its samples: after it, `score` answers for any samples you have.
+        """
+        check_is_fitted(self)
+        if "_explained" not in vars(self):
+            raise AttributeError(
+                "explained is known after fit only, and partial_fit keeps no samples: use score(X)."
+            )
+        return self._explained
+
+    @property
+    def reason_(self) -> Reason:
+        """Why `fit` ended."""
+        if "_reason" not in vars(self):
+            raise AttributeError("reason_ is known after fit only.")
+        return Reason[self._reason]
 
     def _learn(self, X: Any, sample_weight: Any) -> Result:
-        signals, weights = signals_of(self, X, reset=True, sample_weight=sample_weight)
+        signals, weights = self._opened(*signals_of(self, X, reset=True, sample_weight=sample_weight))
         rng = as_generator(self.random_state)
         n_atoms, init = number_and_start(self.n_components, self.init, len(signals))
+        coder = self._coder((len(signals), n_atoms))
         result = learn_dictionary(
             signals,
             n_atoms,
-            coder=self._coder((len(signals), n_atoms)),
+            coder=coder,
             update=self._update(),
             max_iter=self.max_iter,
             init=init,
             tol=self.tol,
             rng=rng,
             callbacks=[*self.callbacks, *([Progress()] if self.verbose else [])],
-            threads=joblib.effective_n_jobs(self.n_jobs),
+            threads=None if self.engine else joblib.effective_n_jobs(self.n_jobs),
+            engine=self.engine,
             weights=weights,
+            minibatches=self.minibatches,
         )
         if result.reason is Reason.INTERRUPTED:
             warnings.warn(str(result.reason), stacklevel=3)
-        exponent = unit_exponent(signals)
-        energy = code_energies(result.codes, exponent, weights=weights)
+        codes = result.codes
+        if isinstance(signals, BlockedSignals):
+            codes, exponent = run_coder(coder, signals, result.dictionary, weights=weights), signals.exponent
+        else:
+            exponent = unit_exponent(signals)
+        energy = code_energies(codes, exponent, weights=weights)
         seen = LossScale.of(signals, weights).total_weight
         self._rng, self._state = rng, OnlineState(energy, seen, exponent=exponent)
         self._scheduled_iterations = self.max_iter  # a ridge that has ended does not come back with a batch
@@ -123,7 +156,14 @@ class DictionaryFitting(NestedParameters):
     def _update(self) -> Any:
         return SimCO() if self.update is None else by_name.component("updates", self.update, "update")
 
-    def _encode(self, signals: np.ndarray, weights: np.ndarray | None) -> Any:
+    def _opened(self, signals: Any, weights: Any) -> tuple[Any, Any]:
+        """Samples that are not in memory on their engine; arrays as they are, unless it is remote."""
+        if self.engine is None and not is_dask_array(signals):
+            return signals, weights
+        with self._threads():
+            return open_observed(signals, weights, engine=self.engine)
+
+    def _encode(self, signals: Any, weights: Any) -> Any:
         dictionary = self.components_.T
         with self._threads():
             return run_coder(self._coder(dictionary.shape), signals, dictionary, weights=weights)

@@ -134,9 +134,9 @@ def as_dictionary(dictionary: Any, n_rows: int | None = None, name: str = "dicti
             f"{name} has atoms of length {dictionary.shape[0]}, but the signals have length {n_rows}: "
             "both are stored in columns."
         )
-    zero = np.flatnonzero(~dictionary.any(axis=0))
-    if len(zero):
-        raise ValueError(f"{name} column {zero[0]} is zero: an atom needs a direction. Replace or drop it.")
+    if not (used := dictionary.any(axis=0)).all():
+        zero = used.argmin()
+        raise ValueError(f"{name} column {zero} is zero: an atom needs a direction. Replace or drop it.")
     return dictionary
 
 

@@ -5,6 +5,7 @@ signals that everything else works with, so nothing is copied.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +15,9 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from manifold_dl._estimator_checks import FLOATS, require_numbers, signals_of, unchanged_on_error
 from manifold_dl._estimator_fitting import DictionaryFitting
+from manifold_dl.engines.opening import is_dask_array
+from manifold_dl.learning.distant_codes import encode_columns
 from manifold_dl.learning.protocols import Callback
-from manifold_dl.learning.result import Reason
 from manifold_dl.learning.signal_sums import explained_fraction
 
 
@@ -43,6 +45,9 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     n_jobs : int, optional
         Threads, counted as scikit-learn does: None is one, -1 all processors. The result is the same bit by
         bit for any number.
+    engine : Engine, optional
+        Where the samples are and what runs the computation: `engines.Dask(client)` for a cluster. By default
+        threads of this process, and for a Dask array the cluster of its client.
     callbacks : sequence of Callback
         Called after every iteration of `fit`.
     verbose : bool
@@ -50,6 +55,12 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     missing_values : np.nan, optional
         NaN marks missing entries: the dictionary is learned from the others, `transform` codes incomplete
         samples, and `impute` fills them in. By default NaN is refused.
+    minibatches : MiniBatches, False or None
+        Passes over mini-batches, with which `fit` begins. None, the default, means `MiniBatches()` with
+        `SimCO` and 50,000 samples or more, and none otherwise; False makes all iterations full.
+    sparse_output : bool
+        Whether `transform` and `fit_transform` return codes as a `scipy.sparse.csr_array`, which holds the
+        entries other than zero alone. With thousands of components a dense array may not fit into memory.
 
     Attributes
     ----------
@@ -91,6 +102,8 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     True
     """
 
+    explained, reason_ = DictionaryFitting.explained, DictionaryFitting.reason_  # for the API page
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -102,9 +115,12 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         tol: float = 1e-6,
         random_state: Any = None,
         n_jobs: int | None = None,
+        engine: Any = None,
         callbacks: Sequence[Callback] = (),
         verbose: bool = False,
         missing_values: Any = None,
+        minibatches: Any = None,
+        sparse_output: bool = False,
     ) -> None:
         self.n_components = n_components
         self.coder = coder
@@ -114,9 +130,12 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.engine = engine
         self.callbacks = callbacks
         self.verbose = verbose
         self.missing_values = missing_values
+        self.minibatches = minibatches
+        self.sparse_output = sparse_output
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the dictionary of the samples.
@@ -137,7 +156,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
             self._learn(X, sample_weight)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Learn the dictionary of the samples and return their codes, without coding them once more.
 
         Parameters
@@ -149,10 +168,11 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         Returns
         -------
-        array (n_samples, n_components)
+        array, or csr_array with `sparse_output` (n_samples, n_components)
         """
         with unchanged_on_error(self):
-            return _dense(self._learn(X, sample_weight).codes)
+            codes = self._learn(X, sample_weight).codes
+        return self.transform(X) if is_dask_array(X) else self._in_rows(codes)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch of samples.
@@ -182,19 +202,26 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
             self._learn_batch(X, sample_weight)
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any) -> Any:
         """The codes of samples.
 
         Parameters
         ----------
-        X : array (n_samples, n_features)
+        X : array or Dask array (n_samples, n_features)
 
         Returns
         -------
-        array (n_samples, n_components)
+        array, or csr_array with `sparse_output` (n_samples, n_components)
+            For a Dask array a Dask array of dense blocks, which is computed when it is asked for.
         """
         check_is_fitted(self)
-        return _dense(self._encode(*signals_of(self, X, reset=False)))
+        signals, weights = signals_of(self, X, reset=False)
+        if is_dask_array(X):
+            from manifold_dl.engines.dask_arrays import encoded_rows
+
+            D = self.components_.T
+            return encoded_rows(X, partial(encode_columns, self._coder(D.shape), D), len(self.components_))
+        return self._in_rows(self._encode(signals, weights))
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """The samples that codes represent.
@@ -253,30 +280,9 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         float
         """
         check_is_fitted(self)
-        signals, weights = signals_of(self, X, reset=False, sample_weight=sample_weight)
+        signals, weights = self._opened(*signals_of(self, X, reset=False, sample_weight=sample_weight))
         codes = self._encode(signals, weights)
         return explained_fraction(signals, self.components_.T, codes, weights=weights)
-
-    @property
-    def explained(self) -> float:
-        """The fraction of the training samples' energy that the codes of `fit` represent.
-
-        It is `Result.explained`: 1 − ‖X − `codes @ components_`‖²/‖X‖² with the codes that `fit_transform`
-        returns. `partial_fit` does not keep its samples: after it, `score` answers for any samples you have.
-        """
-        check_is_fitted(self)
-        if "_explained" not in vars(self):
-            raise AttributeError(
-                "explained is known after fit only, and partial_fit keeps no samples: use score(X)."
-            )
-        return self._explained
-
-    @property
-    def reason_(self) -> Reason:
-        """Why `fit` ended."""
-        if "_reason" not in vars(self):
-            raise AttributeError("reason_ is known after fit only.")
-        return Reason[self._reason]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -288,6 +294,6 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-
-def _dense(codes: Any) -> np.ndarray:
-    return np.ascontiguousarray(codes.toarray().T)
+    def _in_rows(self, codes: Any) -> Any:
+        """Codes in columns as `transform` returns them."""
+        return codes.T.tocsr() if self.sparse_output else np.ascontiguousarray(codes.toarray().T)

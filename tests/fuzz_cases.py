@@ -57,6 +57,25 @@ def problems(draw):
 
 
 @st.composite
+def weights(draw, signals):
+    """None, one number per signal or one per entry; some are zero, and all of them may be."""
+    kind = draw(st.sampled_from([None, None, "signals", "entries", "observed"]))
+    if kind is None:
+        return None
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    shape = signals.shape[1] if kind == "signals" else signals.shape
+    observed = rng.random(shape) < draw(st.sampled_from([0.0, 0.3, 0.9]))
+    return observed if kind == "observed" else observed * rng.choice([1e-3, 0.5, 1.0, 2.0, 30.0], shape)
+
+
+def with_unknown_entries(signals, weights):
+    """The same signals with NaN where a weight is zero."""
+    return (
+        signals if weights is None else np.where(np.asarray(weights) > 0, signals, signals.dtype.type("nan"))
+    )
+
+
+@st.composite
 def schedules_of(draw, d):
     return draw(
         st.sampled_from(
@@ -85,7 +104,7 @@ def rules(draw, d, threads):
         mu=mu,
         schedule=draw(schedules_of(d)),
         regularizers=draw(st.sampled_from(penalties)),
-        codes=draw(st.sampled_from(["follow", "follow", "fixed"])),
+        codes=draw(st.sampled_from(["follow", "follow", "fixed", mdl.RmsLasso(alpha=0.1)])),
         precondition=draw(st.booleans()),
         threads=threads,
     )
@@ -99,7 +118,7 @@ def coders(draw, m, d):
             [
                 *(kind(sparsity=sparsity) for kind in (mdl.OMP, mdl.ForwardSelection, mdl.MatchingPursuit)),
                 *(kind(sparsity=sparsity) for kind in (mdl.GradientPursuit, mdl.SubspacePursuit, mdl.IHT)),
-                *(mdl.Lasso(0.1, relative=True), mdl.FOCUSS(sparsity=sparsity)),
+                *(mdl.Lasso(0.1, relative=True), mdl.FOCUSS(sparsity=sparsity), mdl.RmsLasso(alpha=0.1)),
             ]
         )
     )

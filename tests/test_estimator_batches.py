@@ -10,8 +10,10 @@ from manifold_dl import (
     OMP,
     Lasso,
     ManifoldDictionaryLearning,
+    MiniBatches,
     SimCO,
     datasets,
+    learn_dictionary,
     metrics,
     schedules,
 )
@@ -83,3 +85,15 @@ def test_batches_of_one_sample():
         estimator.partial_fit(row[None])
     assert np.isfinite(estimator.components_).all() and estimator.n_samples_seen_ == 20
     np.testing.assert_allclose(np.linalg.norm(estimator.components_, axis=1), 1, rtol=1e-14)
+
+
+def test_fit_begins_with_minibatches_that_are_asked_for():
+    rows = datasets.synthetic(8, 12, 3000, sparsity=2, rng=0).signals.T
+    settings = {"coder": OMP(sparsity=2), "max_iter": 3, "tol": 0.0, "random_state": 0}
+    fitted = ManifoldDictionaryLearning(12, minibatches=MiniBatches(size=1024), **settings).fit(rows)
+    result = learn_dictionary(
+        rows.T, 12, coder=OMP(sparsity=2), max_iter=3, tol=0.0, rng=0, minibatches=MiniBatches(size=1024)
+    )
+    np.testing.assert_array_equal(fitted.components_, result.dictionary.T)
+    np.testing.assert_array_equal(fitted.history_.sets, [3, 3, 1])
+    assert fitted.set_params(minibatches__size=2048).minibatches == MiniBatches(size=2048)

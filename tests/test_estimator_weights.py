@@ -52,7 +52,7 @@ def test_impute_fills_in_missing_entries_and_keeps_the_others():
 
 def test_integer_weights_of_samples_count_as_repetitions():
     counts = np.arange(len(ROWS)) % 3
-    start = {"init": ROWS[:12], "max_iter": 1}  # useless atoms, after the first, are counted by samples
+    start = {"init": ROWS[:12], "max_iter": 4}
     weighted = model(**start).fit(ROWS, sample_weight=counts)
     repeated = model(**start).fit(np.repeat(ROWS, counts, axis=0))
     # The same sums in another order.

@@ -1,5 +1,6 @@
 """Files that are complete or absent."""
 
+import os
 import subprocess
 import sys
 
@@ -68,6 +69,68 @@ def test_leftovers_of_killed_processes_are_removed_and_those_of_living_ones_stay
         write_atomically(tmp_path / "third.bin", lambda file: None)
         assert own.exists()
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file.bin", "other.bin", "third.bin"]
+
+
+KILLED_50_TIMES = """
+import os, signal, sys
+import manifold_dl as mdl
+from pathlib import Path
+
+path = Path(sys.argv[1])
+Y = mdl.datasets.synthetic(4, 6, 40, sparsity=2, rng=0).signals
+results = [mdl.learn_dictionary(Y, 6, coder=mdl.OMP(sparsity=2), max_iter=1, rng=seed) for seed in (0, 1)]
+
+
+def save_in_child(result, last):
+    # Ends by SIGKILL at call number `last` of those that saving makes; returns the calls that were counted.
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        calls = 0
+
+        def count(frame, event, argument):
+            nonlocal calls
+            # Before the file is opened leftovers are removed, which takes as many calls as there are.
+            begins = frame.f_code.co_name == "_open_unfinished"
+            calls += (calls > 0 or begins) and event in ("call", "c_call")
+            if calls == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.setprofile(count)
+        mdl.save(result, path)
+        sys.setprofile(None)
+        os.write(writer, str(calls).encode())
+        os._exit(0)
+    os.close(writer)
+    _, status = os.waitpid(child, 0)
+    counted = os.read(reader, 20)
+    os.close(reader)
+    return os.WIFSIGNALED(status), int(counted or 0)
+
+
+save_in_child(results[0], None)
+mdl.load(path)  # whatever is imported by that is not counted below
+killed, calls = save_in_child(results[0], None)
+assert not killed and calls > 100
+# From the first call to the last, and at each of the last ones, which put the file into its place.
+points = [1 + k * (calls - 1) // 10 for k in range(10)] + [calls - 39 + k for k in range(40)]
+for k, last in enumerate(points):
+    killed, _ = save_in_child(results[k % 2], last)
+    assert killed
+    D = mdl.load(path).dictionary  # the old one or the new one, whole
+    assert any((D == result.dictionary).all() for result in results)
+    assert len(list(path.parent.iterdir())) <= 2  # each process has removed what the last one left
+print("loaded 50")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_of_50_processes_killed_while_saving_every_one_leaves_a_whole_file(tmp_path):
+    command = [sys.executable, "-W", "ignore", "-c", KILLED_50_TIMES, str(tmp_path / "result.npz")]
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.stdout == "loaded 50\n", process.stderr
+    write_atomically(tmp_path / "other.bin", lambda file: None)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["other.bin", "result.npz"]
 
 
 def test_hidden_files_of_others_are_left_alone(tmp_path):

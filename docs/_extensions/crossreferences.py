@@ -21,7 +21,7 @@ import manifold_dl
 MORE_NAMES = [
     "engines.protocol.TreeSum",
     "engines.protocol.partition",
-    "engines.threads.available_threads",
+    "engines.ordered_map.available_threads",
     "engines.threads.using_threads",
     "images.defaults.tethered",
     "images.filling.smooth_fill",

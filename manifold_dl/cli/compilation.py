@@ -130,6 +130,7 @@ def _updates(dtype: type) -> dict[str, Run]:
         weights: np.ndarray = (np.arange(Y.size).reshape(Y.shape) % 3 > 0).astype(dtype)
         for name in ("SimCO", "SimCO, golden section", "SimCO, fixed codes"):
             rules[name](Y, D, X, weights=weights)
+        mdl.SimCO(codes=mdl.Lasso(alpha=0.2))(Y, D, X, weights=weights)
         problem = mdl.update_problem(Y, X, mu=0.1, weights=weights)
         problem.euclidean_hessian(D, D)
 

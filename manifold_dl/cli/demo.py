@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 SIGMA = 25.0
 HEAD = 90, 200  # row and column of the photographer's face
-PAPER = {"n_patches": 1000, "max_iter": 10}  # the budget of the paper's Section VI-C
+# The budget of the paper's Section VI-C, and its reconstruction.
+PAPER = {"n_patches": 1000, "max_iter": 10, "stride": 1, "refine": None}
 
 
 def demo(

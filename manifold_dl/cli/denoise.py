@@ -24,12 +24,15 @@ Patches = Annotated[int, typer.Option(min=1, help="Patches to learn from.")]
 Stride = Annotated[
     int, typer.Option(min=1, help="Distance of the patches when rebuilding: 1 is best, 2 four times as fast.")
 ]
+Rounds = Annotated[
+    int, typer.Option(min=0, help="Rounds of the second look, where similar patches explain each other.")
+]
 MaxPixels = Annotated[
     int,
     typer.Option(
         min=1,
         help="Refuse larger pictures before they are unpacked. A grey pixel takes about 30 bytes of memory, "
-        "one in colour 75.",
+        "one in colour 80.",
     ),
 ]
 
@@ -41,8 +44,9 @@ def denoise(
     atoms: Atoms = 256,
     patch: PatchSize = 8,
     patches: Patches = 40_000,
-    iterations: Iterations = 10,
-    stride: Stride = 1,
+    iterations: Iterations = 4,
+    stride: Stride = 2,
+    rounds: Rounds = 2,
     update: choices.UpdateOption = "simco",
     solver: choices.SolverOption = None,
     line_searcher: choices.LineSearcherOption = None,
@@ -79,6 +83,7 @@ def denoise(
     from manifold_dl.cli import pictures
     from manifold_dl.cli.bars import Bars
 
+    settings["refine"] = images.SimilarPatches(rounds=rounds) if rounds else None
     with Bars(quiet or as_json) as bars:
         result = images.denoise(photograph.pixels, sigma, callbacks=[bars.bar(source.name)], **settings)
         photograph.pixels = result.image

@@ -94,9 +94,11 @@ def choose_coder(model: Path, learned: Any, name: str | None, sparsity: int | No
 
     from manifold_dl.components.settings import is_text, shown
 
+    if name is not None and learned.codes is None and sparsity is None:
+        raise ValueError(f"{model} was stored without codes: say how many atoms per signal with --sparsity.")
     if name is not None:
-        largest = max(1, int(np.diff(learned.codes.indptr).max(initial=1)))
-        return coder_named(name, sparsity or largest)
+        used = [1] if learned.codes is None else np.diff(learned.codes.indptr)
+        return coder_named(name, sparsity or max(1, int(np.max(used, initial=1))))
     stored = learned.settings.get("coder")
     if stored is None:
         raise ValueError(

@@ -33,7 +33,7 @@ def installation() -> dict[str, Any]:
     """
     from manifold_dl import __version__
     from manifold_dl.cli.compilation import cache_folder
-    from manifold_dl.engines.threads import available_threads
+    from manifold_dl.engines.ordered_map import available_threads
 
     return {
         "manifold_dl": __version__,

@@ -42,6 +42,14 @@ def learn(
     mu: choices.MuOption = None,
     manifold: choices.ManifoldOption = None,
     regularizer: choices.RegularizerOption = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Signals in a mini-batch of the first passes, a multiple of 1024; 0 for none. By default "
+            "4096 from 50,000 signals on.",
+        ),
+    ] = None,
     seed: Seed = 0,
     threads: Threads = None,
     force: Force = False,
@@ -52,11 +60,12 @@ def learn(
 
     DATA is a matrix with a signal in every row, as in scikit-learn (or in every column: --columns). The
     result is read by encode, or in Python by manifold_dl.load(path): there, an atom is a column. With
-    --missing nan, NaN in DATA marks missing entries.
+    --missing nan, NaN in DATA marks missing entries. A file above 512 MB is not read into memory, and its
+    result is stored without codes.
     """
     require_writable(out, force, (".npz",))
     from manifold_dl.cli.bars import Bars
-    from manifold_dl.cli.signals import read_incomplete
+    from manifold_dl.cli.signals import open_large, read_incomplete
     from manifold_dl.learning.learn import learn_dictionary
     from manifold_dl.learning.result import Reason
 
@@ -68,8 +77,10 @@ def learn(
         "max_iter": iterations,
         "rng": seed,
         "threads": threads,
+        "minibatches": _minibatches(batch_size),
     }
-    Y, settings["weights"] = read_incomplete(data, columns, missing)
+    opened = open_large(data, columns, missing, threads)
+    Y, settings["weights"] = opened or read_incomplete(data, columns, missing)
     begin = time.perf_counter()
     with Bars(quiet or as_json) as bars, partial_result_saved(out):
         result = learn_dictionary(Y, atoms, callbacks=[bars.bar(data.name)], **settings)
@@ -97,6 +108,13 @@ def _coder(name: str, sparsity: int | None, codes: str | None) -> Any:
     return None
 
 
+def _minibatches(size: int | None) -> Any:
+    """Return the argument of `learn_dictionary`."""
+    from manifold_dl.learning.batching import MiniBatches
+
+    return MiniBatches(size) if size else (None if size is None else False)
+
+
 def _save(result: Any, out: Path, force: bool) -> None:
     from manifold_dl.learning import storage
 
@@ -108,16 +126,22 @@ def _save(result: Any, out: Path, force: bool) -> None:
 
 
 def _facts(result: Any, Y: Any, weights: Any) -> dict[str, Any]:
+    from manifold_dl.engines.blocked import BlockedSignals
+    from manifold_dl.engines.units import times_square
     from manifold_dl.learning.signal_sums import LossScale, squared_error
 
-    error = squared_error(Y, result.dictionary, result.codes, weights=weights)
+    scale = LossScale.of(Y, weights)
+    if isinstance(Y, BlockedSignals):  # the codes are not in memory, but their error is known
+        error = times_square((1 - result.explained) * scale.energy, scale.exponent)
+    else:
+        error = squared_error(Y, result.dictionary, result.codes, weights=weights)
     return {
         "signals": Y.shape[1],
         "length": Y.shape[0],
         "atoms": result.dictionary.shape[1],
         "iterations": len(result.history),
         # Of the result as it is stored: in the last step of the history the codes may have had a ridge.
-        "loss": error / LossScale.of(Y, weights).total_weight,
+        "loss": error / scale.total_weight,
         "explained": result.explained,
         "reason": result.reason.name.lower(),
     }

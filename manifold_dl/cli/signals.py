@@ -1,10 +1,42 @@
 """Signals from a ``.npy`` file, for `learn` and `encode`."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from manifold_dl._validation import as_matrix
+
+
+def open_large(path: Path, columns: bool, missing: str | None, threads: int | None) -> Any:
+    """Signals of a file that exceeds the memory of `engines.Threads`: they are read block by block.
+
+    Parameters
+    ----------
+    path : Path
+        A .npy file with a matrix of numbers.
+    columns : bool
+        Whether the file has a signal in every column; otherwise in every row.
+    missing : "nan" or None
+        The option ``--missing``; None refuses NaN.
+    threads : int or None
+
+    Returns
+    -------
+    BlockedSignals and BlockedWeights or None, or None
+        None if the file is small enough to be read; weights are None if nothing is missing.
+    """
+    from manifold_dl.engines import Threads
+    from manifold_dl.engines.opening import open_incomplete, open_signals
+
+    engine = Threads(threads)
+    if path.suffix != ".npy" or not path.is_file() or path.stat().st_size <= engine.memory:
+        return None
+    given = np.load(path, mmap_mode="r") if columns else path
+    if missing is None:
+        return open_signals(given, engine=engine), None
+    _require_nan(missing)
+    return open_incomplete(given, engine)
 
 
 def read_incomplete(path: Path, columns: bool, missing: str | None) -> tuple[np.ndarray, np.ndarray | None]:
@@ -31,8 +63,7 @@ def read_incomplete(path: Path, columns: bool, missing: str | None) -> tuple[np.
     """
     if missing is None:
         return read_signals(path, columns), None
-    if missing.lower() != "nan":
-        raise ValueError(f"--missing {missing}: missing entries are marked by nan.")
+    _require_nan(missing)
     signals = read_signals(path, columns, finite=False)
     weights = (~np.isnan(signals)).astype(signals.dtype)
     signals = as_matrix(np.where(weights > 0, signals, 0), str(path))  # infinity stays refused
@@ -74,3 +105,8 @@ def read_signals(path: Path, columns: bool, finite: bool = True) -> np.ndarray:
         raise ValueError(f"{path} is an archive of arrays; give a .npy file with one matrix.")
     matrix = as_matrix(array, str(path), finite=finite)
     return matrix if columns else matrix.T
+
+
+def _require_nan(missing: str) -> None:
+    if missing.lower() != "nan":
+        raise ValueError(f"--missing {missing}: missing entries are marked by nan.")

@@ -73,6 +73,7 @@ def learning(parameters: Parameters) -> dict[str, dict[str, Any]]:
     length = 64
     coder = OMP(sparsity=length // 2, tol=(usual_gain(length) * parameters["sigma"]) ** 2 * length)
     common = {"coder": coder, "n_atoms": parameters["atoms"], "n_patches": parameters["patches"]}
+    common |= {"stride": 1, "refine": None}  # the reconstruction of the paper
     rules = {START: _no_update, **paper_methods(parameters["mu"])}
     return {
         name: {**common, "update": rule, "max_iter": 1 if rule is _no_update else parameters["iterations"]}

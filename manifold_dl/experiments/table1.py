@@ -141,8 +141,8 @@ def _denoising_loops(setting: Parameters, seed: int) -> dict[str, Callable[[], f
     _, noisy = fig4.noisy_picture(setting, seed, trial=0)
 
     def seconds(settings: dict[str, Any]) -> float:
-        options: dict[str, Any] = {"stride": len(noisy), "rng": seed, "threads": 1}
-        return denoise(noisy, setting["sigma"], **options, **settings).seconds_learning
+        options: dict[str, Any] = {**settings, "stride": len(noisy), "rng": seed, "threads": 1}
+        return denoise(noisy, setting["sigma"], **options).seconds_learning
 
     return {method: partial(seconds, settings) for method, settings in fig4.learning(setting).items()}
 

@@ -1,5 +1,8 @@
 """Learning with ℓ₁ codes, and from files and options that cannot be used."""
 
+import json
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -7,6 +10,7 @@ from typer.testing import CliRunner
 
 import manifold_dl
 from manifold_dl.cli import app
+from manifold_dl.engines import Threads
 
 
 def test_invalid_signals_give_one_sentence_and_no_file(signals, tmp_path):
@@ -23,7 +27,10 @@ def test_invalid_signals_give_one_sentence_and_no_file(signals, tmp_path):
     few = ["--atoms", 4, "--sparsity", 2]
     assert "no .npy file of numbers" in learn(np.array([[{}]], dtype=object), *few)
     assert "two axes" in learn(np.ones(5), *few)
-    assert "nan" in learn(np.array([[1.0, np.nan], [1.0, 2.0]]), *few)
+    # Rows and columns are those of the file, whichever of them are the signals.
+    some = np.array([[1.0, np.nan, 3.0], [1.0, 2.0, np.inf]])
+    for options in ([], ["--columns"]):
+        assert "data.npy holds nan at row 0, column 1, the first of 2 entries" in learn(some, *few, *options)
     assert "sparsity" in learn(np.eye(5), "--atoms", 4, "--sparsity", 9)
     (tmp_path / "data.npy").write_bytes((signals / "rows.npy").read_bytes()[:-8])
     assert "damaged" in invoke("learn", tmp_path / "data.npy", *few)
@@ -59,3 +66,42 @@ def test_codes_that_cannot_be_found_are_refused(signals, tmp_path, options, word
     done = CliRunner().invoke(app, [*arguments, *options])
     assert done.exit_code == 2
     assert words in done.stderr
+
+
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "with missing entries"])
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+def test_a_file_beyond_the_budget_gives_the_same_dictionary(signals, tmp_path, monkeypatch, missing, columns):
+    rows = np.load(signals / "rows.npy")
+    if missing:
+        rows[np.random.default_rng(0).random(rows.shape) < 0.1] = np.nan
+    np.save(tmp_path / "data.npy", np.ascontiguousarray(rows.T) if columns else rows)
+    options = ["--atoms", "12", "--sparsity", "2", "--iterations", "3", "--json"]
+    options += ["--missing", "nan"] * missing + ["--columns"] * columns
+
+    def learn(name):
+        arguments = ["learn", str(tmp_path / "data.npy"), "--out", str(tmp_path / name), *options]
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, done.stderr
+        return manifold_dl.load(tmp_path / name), json.loads(done.stdout)
+
+    expected, facts = learn("memory.npz")
+    monkeypatch.setattr("manifold_dl.engines.Threads", partial(Threads, memory=0))
+    found, facts_of_file = learn("file.npz")
+    np.testing.assert_array_equal(found.dictionary, expected.dictionary)
+    assert found.codes is None and facts_of_file["explained"] == facts["explained"]
+    assert facts_of_file["loss"] == pytest.approx(facts["loss"], rel=1e-10)  # from another sum of squares
+
+
+def test_batch_size_is_that_of_the_first_passes(signals, tmp_path):
+    rows = np.load(signals / "rows.npy")
+    np.save(tmp_path / "rows.npy", np.tile(rows, (-(-2048 // len(rows)), 1)))
+    given = ["learn", tmp_path / "rows.npy", "--atoms", 12, "--sparsity", 2, "--iterations", 3, "--force"]
+
+    def updates(*options):
+        done = CliRunner().invoke(app, [*map(str, given), "--out", str(tmp_path / "o.npz"), *options])
+        assert done.exit_code == 0, done.stderr
+        return manifold_dl.load(tmp_path / "o.npz").history.sets.tolist()
+
+    batches = -(-len(np.load(tmp_path / "rows.npy")) // 1024)
+    assert updates("--batch-size", "1024") == [batches, batches, 1]
+    assert updates("--batch-size", "0") == updates() == [1, 1, 1]

@@ -19,7 +19,7 @@ each_tutorial = pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: 
 
 
 def test_tutorials_are_numbered():
-    assert [path.stem[:3] for path in TUTORIALS] == [f"{number:02d}_" for number in range(1, 15)]
+    assert [path.stem[:3] for path in TUTORIALS] == [f"{number:02d}_" for number in range(1, 16)]
 
 
 @pytest.mark.parametrize("tutorial", AS_SCRIPTS, ids=lambda path: path.stem)
