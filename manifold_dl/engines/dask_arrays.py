@@ -17,7 +17,7 @@ import scipy.sparse
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.dask import Dask, as_client
 from manifold_dl.engines.files import open_distant_array
-from manifold_dl.engines.protocol import Engine, partition
+from manifold_dl.engines.protocol import MULTIPLE, Engine, partition
 from manifold_dl.engines.threads import Threads, as_engine
 from manifold_dl.engines.worker import Lazy
 
@@ -88,9 +88,9 @@ def encoded(signals: Any, encode: Callable[..., Any], n_atoms: int, weights: Any
     Returns
     -------
     dask.array.Array
-        Its `compute()` is a csc_array.
+        Its `compute()` is a csc_array. It is cut at multiples of 1,024 signals.
     """
-    signals = signals.rechunk({0: -1})
+    signals = signals.rechunk((-1, in_whole_blocks(signals.chunks[1])))
     dtype = signals.dtype if signals.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     arrays, chunks = [signals], ((n_atoms,), signals.chunks[1])
     if weights is not None:
@@ -120,11 +120,33 @@ def encoded_rows(samples: Any, encode: Callable[[np.ndarray], Any], n_atoms: int
     Returns
     -------
     dask.array.Array
+        It is cut at multiples of 1,024 samples.
     """
-    samples = samples.rechunk({1: -1})
+    samples = samples.rechunk((in_whole_blocks(samples.chunks[0]), -1))
     dtype = samples.dtype if samples.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     chunks, meta = (samples.chunks[0], (n_atoms,)), np.zeros((0, 0), dtype)
     return samples.map_blocks(_encode_rows, encode, dtype=dtype, chunks=chunks, meta=meta)
+
+
+def in_whole_blocks(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Chunks about as large as these, each but the last a multiple of 1,024 signals.
+
+    The products of signals and atoms are formed for sixteen signals at a time, and in single precision the
+    last bits of a product depend on which of them a signal is. So codes have the bits of signals in memory
+    only where chunks end as blocks do. Sizes that Dask does not know stay as they are.
+
+    Examples
+    --------
+    >>> in_whole_blocks((2500, 2500, 2500, 1500))
+    (2048, 3072, 2048, 1832)
+    >>> in_whole_blocks((300, 300))
+    (600,)
+    """
+    if np.isnan(sizes).any():
+        return sizes
+    *ends, n = np.cumsum(sizes).tolist()
+    cuts = sorted({min(MULTIPLE * round(end / MULTIPLE), n) for end in ends} - {0, n})
+    return tuple(end - start for start, end in zip([0, *cuts], [*cuts, n], strict=True))
 
 
 def _encode_rows(rows: np.ndarray, encode: Callable[[np.ndarray], Any]) -> np.ndarray:
