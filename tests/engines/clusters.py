@@ -4,6 +4,7 @@ import os
 import signal
 from contextlib import contextmanager
 
+import dask
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
@@ -32,7 +33,9 @@ def limited():
 def local_cluster(n_workers):
     """A client of a cluster of so many processes on this machine."""
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-    with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster) as client:
+    # After 15 seconds a cluster gives a killed worker up for lost: a busy machine needs longer to start one.
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": f"{LIMIT}s"})
+    with patient, LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster) as client:
         yield client
 
 
