@@ -120,7 +120,7 @@ def test_an_endless_loop_ends(monkeypatch):
         ({"problem": "lasso_problem", "alpha": "0"}, "alpha"),
         ({"start": "typed", "typed": "1 2"}, "typed"),
         ({"start": "typed", "typed": "a"}, "typed"),
-        ({"data": "file"}, "data"),
+        ({"data": "file"}, "file"),
         ({"manifold": "Unknown"}, "manifold"),
         ({"optimizer": "Unknown"}, "optimizer"),
         ({"regularizer": "own"}, "regularizer"),
