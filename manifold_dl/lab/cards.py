@@ -171,7 +171,7 @@ def two(left: str, right: str) -> str:
 
 def own_card(editor: object, verdict: str, figure: str, printed: str = "") -> str:
     """The text box, the verdict, what the text printed, and the remainder."""
-    if not editor:
+    if editor is None:
         return element("div", heading(3, "Your own regularizer") + verdict, class_="mdl-card")
     warning = "It is executed as you, on this machine, and may do what you may; only what is typed here is."
     hint = "np is autograd’s NumPy. Choose “own” among the regularizers to use it in a run."

@@ -3,6 +3,7 @@
 The page (`app.py`) only shows this object and calls its methods; all of it works without a browser.
 """
 
+import weakref
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -54,6 +55,7 @@ class Session:
     def __init__(self, allow_code: bool = True) -> None:
         self.allow_code = allow_code
         self.runs: list[Run] = []
+        weakref.finalize(self, _stop_all, self.runs)  # once the page is closed, nobody could stop them
         self.numbers: list[int] = []  # which colour each run has
         self.solved: dict[str, str] = {}
         self.typed: Typed | None = None
@@ -189,6 +191,11 @@ class Session:
 
     def _own_of(self, settings: Settings) -> Any:
         return self.own.regularizer if settings.regularizer == OWN else None
+
+
+def _stop_all(runs: list[Run]) -> None:
+    for run in runs:
+        run.stop()
 
 
 def _called(settings: Settings, name: str) -> str:
