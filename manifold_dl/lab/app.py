@@ -231,7 +231,8 @@ def _own(changed, editor, mo, cards, session, settings, taylor_figure):
         _verdict = cards.verdict(_typed.verdict, _typed.is_right)
         _output = cards.own_card(editor, _verdict, _figure, _typed.printed)
     else:
-        _output = cards.own_card(None, cards.verdict("Opened with --no-code: no text is executed.", False), "")
+        _verdict = cards.verdict("Opened with --no-code: no text is executed.", False)
+        _output = cards.own_card(None, _verdict, "")
     own_text = session.text
     mo.Html(_output)
     return (own_text,)

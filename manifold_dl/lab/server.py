@@ -12,7 +12,7 @@ from typing import Any
 PORT = 2718
 HOST = "127.0.0.1"
 NO_CODE = "MANIFOLD_DL_LAB_NO_CODE"  # the page runs in this process; the environment tells it of --no-code
-CLOSED = 30  # seconds after a page is closed until its runs end; a page that is loaded anew has runs of its own
+CLOSED = 30  # seconds after a page is closed, or loaded anew, until its runs end
 _HERE = Path(__file__).parent
 
 
