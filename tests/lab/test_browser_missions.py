@@ -38,15 +38,17 @@ def test_ksvd_is_made_out_of_simco(page):
     page.wait_for_code("schedules.OneAtATime()")
     assert not page.js("document.querySelector('[data-mission=ksvd].done')")
     page.choose("optimizer", "LeadingSingularVector")
-    page.wait_for_code("optimizers.LeadingSingularVector()")
+    page.wait_for_code("optimizers.LeadingSingularVector(")
     run(page)
     assert "have the same 12 atoms" in solved(page, "ksvd")
 
 
 def test_a_start_in_the_bad_set_is_typed_from_the_numbers_below_the_sphere(page):
     set_up(page, "bad set", "synthetic(3, 1, 10")
+    atom = "document.querySelector('.mdl-atom')?.textContent"
+    begin = page.wait(atom)
     run(page)
-    a, b, _ = map(float, page.wait("document.querySelector('.mdl-atom')?.textContent").split())
+    a, b, _ = map(float, page.wait(f"{atom} !== arguments[0] && {atom}", begin).split())
     page.choose("start", "typed")
     page.wait("document.querySelector('[data-control=typed]')")
     page.type("typed", f"{b:.10f} {-a:.10f} 0")
