@@ -35,7 +35,7 @@ test: lint  ## what continuous integration runs: lint, then all tests but the lo
 	$(BIN)/python -m pytest -n auto --dist loadfile --ignore tests/test_docstrings.py --ignore-glob 'tests/lab/test_browser*.py'
 
 test-browser: .venv/installed-test browser  ## the lab in a real browser, about a minute
-	$(BIN)/python -m pytest tests/lab/test_browser.py tests/lab/test_browser_options.py
+	$(BIN)/python -m pytest tests/lab/test_browser*.py
 
 # Needs Debian's packages, and the rights to install them where they are missing.
 browser:

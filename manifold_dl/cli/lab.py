@@ -1,10 +1,11 @@
 """``manifold-dl lab``: solvers, manifolds and regularizers to swap in the browser."""
 
+import contextlib
 from typing import Annotated
 
 import typer
 
-from manifold_dl.cli.errors import Failure, print_message
+from manifold_dl.cli.errors import Failure, Stopped, print_message
 from manifold_dl.cli.options import Quiet
 
 
@@ -44,10 +45,11 @@ def lab(
         if no_browser or not quiet:
             print(f"The lab: {address}\nCtrl-C ends it.", flush=True)
 
-    serve(
-        port=port,
-        query=to_query(settings),
-        allow_code=not no_code,
-        open_browser=not no_browser,
-        announce=announce,
-    )
+    with contextlib.suppress(KeyboardInterrupt, Stopped):  # Ctrl-C is how it ends
+        serve(
+            port=port,
+            query=to_query(settings),
+            allow_code=not no_code,
+            open_browser=not no_browser,
+            announce=announce,
+        )

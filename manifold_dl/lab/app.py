@@ -148,7 +148,7 @@ def _chooser(get_changes, mo, session):
     get_changes()
     _steps = len(session.current.iterates) - 1 if session.current else 0
     step = None
-    if _steps > 1:
+    if _steps > 1 and not session.is_active:
         step = mo.ui.slider(1, _steps, value=_steps, show_value=True, full_width=True)
     return (step,)
 
@@ -193,7 +193,7 @@ def _details(
     _run = session.current
     _last = len(_run.iterates) - 1 if _run else -1
     _search = session.search(index if index > 0 else _last)
-    _left = cards.search_card(search_figure(*_search) if _search else "", _search, step, _last)
+    _left = cards.search_card(search_figure(*_search) if _search else "", step, _last, session.is_active)
     _dictionary = widgets.dictionary_shown(session, settings, index)
     if _dictionary is None:
         _right = cards.atoms_card("", "")
@@ -228,9 +228,11 @@ def _own(changed, editor, mo, cards, session, settings, taylor_figure):
         if session.typed.is_right != _before or "gradient" in session.solved:
             changed()
         _figure = taylor_figure(_typed.taylor) if _typed.taylor is not None else ""
-        _output = cards.own_card(editor, cards.verdict(_typed.verdict, _typed.is_right), _figure)
+        _verdict = cards.verdict(_typed.verdict, _typed.is_right)
+        _output = cards.own_card(editor, _verdict, _figure, _typed.printed)
     else:
-        _output = cards.own_card("", cards.verdict("Opened with --no-code: no text is executed.", False), "")
+        _verdict = cards.verdict("Opened with --no-code: no text is executed.", False)
+        _output = cards.own_card(None, _verdict, "")
     own_text = session.text
     mo.Html(_output)
     return (own_text,)

@@ -35,7 +35,9 @@ def status(run: Run | None, message: str) -> str:
         State.STOPPED: f"stopped after {count} steps; what there is stays",
         State.FAILED: f"failed after {count} steps: {run.message}",
     }[run.state]
-    if run.state is State.RUNNING and math.isfinite(left):
+    if run.is_stopping:
+        words = "stopping, as soon as what is computed just now is done"
+    elif run.state is State.RUNNING and math.isfinite(left):
         words += f", at most {_duration(left)} left"
     bar = element("div", tag("i", style=f"width: {100 * fraction:.0f}%"), class_="mdl-progress")
     return element("div", tag("span", words) + bar, class_=f"mdl-status {run.state.value}", role="status",
@@ -130,12 +132,14 @@ def objective_card(figure: str, switch: object, legend: str, numbers: str) -> st
     return element("div", head + figure + legend + numbers, class_="mdl-card")
 
 
-def search_card(figure: str, search: object, step: object, last: int) -> str:
+def search_card(figure: str, step: object, last: int, is_running: bool) -> str:
     """φ of the chosen step, and the slider that chooses it."""
     slider = element("div", f"{step}", class_="mdl-step") if step is not None else ""
     if not figure:
         text = "φ(t) of a step, with the probes of its line search, will stand here."
-        if last > 0:
+        if is_running:
+            text = "φ(t) of any step will stand here as soon as the run waits or ends."
+        elif last > 0:
             text = "No step along a curve led to this point: a new set of atoms or a new μ began here."
         figure = tag("p", text, class_="mdl-hint")
     return heading(3, "φ along the chosen step") + slider + figure
@@ -165,14 +169,19 @@ def two(left: str, right: str) -> str:
     return element("div", cards, class_="mdl-figures")
 
 
-def own_card(editor: object, verdict: str, figure: str) -> str:
-    """The text box, the verdict and the remainder."""
-    warning = "It is executed as you, on this machine, and only what is typed here."
-    left = element("div", f"{editor}" + tag("p", warning, class_="mdl-hint"))
-    right = element("div", verdict + figure)
-    inside = heading(3, "Your own regularizer") + element("div", left + right, class_="mdl-own")
+def own_card(editor: object, verdict: str, figure: str, printed: str = "") -> str:
+    """The text box, the verdict, what the text printed, and the remainder."""
+    if editor is None:
+        return element("div", heading(3, "Your own regularizer") + verdict, class_="mdl-card")
+    warning = "It is executed as you, on this machine, and may do what you may; only what is typed here is."
     hint = "np is autograd’s NumPy. Choose “own” among the regularizers to use it in a run."
-    return element("div", inside + tag("p", hint, class_="mdl-hint"), class_="mdl-card")
+    hints = "".join(tag("p", text, class_="mdl-hint") for text in (warning, hint))
+    left = element("div", f"{editor}" + hints)
+    said = tag("p", "It printed:", class_="mdl-hint") + tag("pre", printed)
+    output = element("div", said, class_="mdl-code")
+    right = element("div", verdict + (output if printed else "") + figure)
+    inside = heading(3, "Your own regularizer") + element("div", left + right, class_="mdl-own")
+    return element("div", inside, class_="mdl-card")
 
 
 def code_card(text: str, query: str) -> str:

@@ -4,6 +4,7 @@
 dictionaries.
 """
 
+import ast
 import inspect
 from typing import Any
 
@@ -87,12 +88,12 @@ class _Writer:
         if s.data == "file" and self.upload is not None and not self.upload.is_picture:
             name, read = self.upload.name, f"{self.np}.load({self.upload.name!r})"
             if name.lower().endswith(".csv"):
-                read = f'{self.np}.loadtxt({name!r}, delimiter=",", ndmin=2)'
+                read = f'{self.np}.loadtxt({name!r}, delimiter=",", ndmin=2, encoding="utf-8-sig")'
             return [f"Y = {self.np}.ascontiguousarray({read}.astype(float).T)  # a signal in every row"]
         self.imports.add("from sklearn.feature_extraction.image import extract_patches_2d")
         if s.data == "file" and self.upload is not None:
             self.imports.add("from PIL import Image")
-            opened = f'Image.open({self.upload.name!r}).convert("L")'
+            opened = f'Image.open({self.upload.name!r}).convert("F")'
             picture = f"{self.np}.asarray({opened}, dtype=float) / 255"
         else:
             self.imports.add("from skimage import data")
@@ -164,7 +165,7 @@ class _Writer:
         """That of all atoms, after the last set has moved."""
         if not self.has_support:
             return "problem.cost(point)"
-        ridge = f" + {mu:g} * {self.np}.sum(X.data**2)" if mu else ""
+        ridge = f" + {mu!r} * {self.np}.sum(X.data**2)" if mu else ""
         penalty = " + sum(R.value(D) for R in regularizers)" if self.settings.regularizer != NONE else ""
         return f"{self.np}.sum((Y - D @ X) ** 2){ridge}{penalty}"
 
@@ -207,7 +208,7 @@ class _Writer:
         s = self.settings
         if s.regularizer == NONE:
             return []
-        weight = f"{s.weight:g} * {self.np}.sum(Y**2)"
+        weight = f"{s.weight!r} * {self.np}.sum(Y**2)"
         if s.regularizer == OWN:
             return self.own_regularizer(weight)
         made = plugins.get("regularizers", s.regularizer)
@@ -221,11 +222,12 @@ class _Writer:
         return [f"regularizers = [{call}]"]
 
     def own_regularizer(self, weight: str) -> list[str]:
-        given = [name for name in ("gradient", "hessian") if f"def {name}(" in self.own_text]
+        defined = _defined(self.own_text)
+        given = [name for name in ("gradient", "hessian") if name in defined]
         if not given:
             return [f"regularizers = [mdl.regularizers.scaled({weight}, R)]"]
-        members = {"value": "R", **{name: name for name in given}}
-        lines = ["class Own:", *(f"    {name} = staticmethod({text})" for name, text in members.items()), ""]
+        members = [("value", "R"), *((name, name) for name in given)]
+        lines = ["class Own:", *(f"    {name} = staticmethod({text})" for name, text in members), ""]
         return [*lines, f"regularizers = [mdl.regularizers.scaled({weight}, Own())]"]
 
     @property
@@ -249,6 +251,17 @@ class _Writer:
             module = f"pymanopt.{places.get(kind, kind)}"
         self.imports.add(f"from {module} import {called}")
         return called
+
+
+def _defined(text: str) -> set[str]:
+    """The names that a text defines for whoever executes it."""
+    names = set()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return names
 
 
 def _ridge(mu: Any) -> str:

@@ -21,6 +21,7 @@ FILES = (".npy", ".csv", *PICTURES)
 LARGEST = 64  # the longest signal of a file
 MOST = 2000  # the most signals of a file
 MOST_PIXELS = 20_000_000
+SMALLEST = 1e-100  # of the largest number of a file; signals are squared
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +99,7 @@ def load(settings: Settings, upload: Upload | None = None) -> Data:
     if settings.data == "picture":
         return _patches(None, settings.patch, settings.n, settings.seed)
     if upload is None:
-        raise Refused("data", f"Choose a file: {', '.join(FILES)}.")
+        raise Refused("file", f"Choose a file: {', '.join(FILES)}.")
     if upload.is_picture:
         return _patches(upload, settings.patch, settings.n, settings.seed)
     return _signals(upload)
@@ -148,7 +149,7 @@ def read_matrix(upload: Upload) -> np.ndarray:
         if upload.suffix == ".npy":
             array = np.load(io.BytesIO(upload.contents), allow_pickle=False)
         else:
-            array = np.loadtxt(io.BytesIO(upload.contents), delimiter=",", ndmin=2)
+            array = _read_csv(upload.contents)
         rows = as_matrix(array, upload.name).astype(float)
     except Exception as error:  # NumPy raises many kinds of exceptions for damaged files
         raise Refused("file", f"{upload.name} holds no matrix of finite numbers: {error}") from None
@@ -158,11 +159,26 @@ def read_matrix(upload: Upload) -> np.ndarray:
         raise Refused("file", f"{upload.name} has {n:,} rows of {m:,} numbers; the lab takes {most}.")
     if not rows.any():
         raise Refused("file", f"{upload.name} holds nothing but zeros.")
+    largest = float(np.abs(rows).max())
+    if not SMALLEST <= largest <= 1 / SMALLEST:
+        raise Refused("file", f"The largest number of {upload.name} is {largest:.0e}, and squares leave the "
+                              "range of floating-point numbers: scale the signals first.")  # fmt: skip
     return np.ascontiguousarray(rows.T)
 
 
+def _read_csv(contents: bytes) -> np.ndarray:
+    if not contents.strip():
+        raise ValueError("it is empty.")
+    try:  # programs that write tables begin a file with a mark of its encoding, which utf-8-sig leaves out
+        return np.loadtxt(io.BytesIO(contents), delimiter=",", ndmin=2, encoding="utf-8-sig")
+    except ValueError as error:
+        found = str(error).partition("; use `usecols`")[0].rstrip(".")
+        wanted = "A signal in every row is needed, its numbers separated by commas, without a header"
+        raise ValueError(f"{found}. {wanted}.") from None
+
+
 def read_picture(upload: Upload) -> np.ndarray:
-    """A picture as grey values between 0 and 1.
+    """A picture as grey values; between 0 and 1, if it has 8 bits.
 
     Parameters
     ----------
@@ -183,7 +199,7 @@ def read_picture(upload: Upload) -> np.ndarray:
         opened = Image.open(io.BytesIO(upload.contents))
         if opened.width * opened.height > MOST_PIXELS:  # known before anything is unpacked
             raise ValueError(f"{opened.width}×{opened.height} pixels are more than {MOST_PIXELS:,}.")
-        picture = np.asarray(opened.convert("L"), dtype=float) / 255
+        picture = np.asarray(opened.convert("F"), dtype=float) / 255  # "L" would cut 16 bits off at 255
     except Exception as error:  # Pillow raises many kinds of exceptions for damaged files
         raise Refused("file", f"{upload.name} is no picture that can be read: {error}") from None
     return picture
@@ -212,8 +228,8 @@ def _patches(upload: Upload | None, side: int, n: int, seed: int) -> Data:
         has = f"a picture of {rows}×{columns} pixels has {max(available, 0):,} patches of {side}×{side}"
         raise Refused("n", f"n={n}: {has}.")
     patches: Any = extract_patches_2d(picture, (side, side), max_patches=n, random_state=seed)
-    signals = patches.reshape(n, -1).T
-    signals = signals - signals.mean(axis=0)
-    if not signals.any():
+    grey = patches.reshape(n, -1).T
+    signals = grey - grey.mean(axis=0)
+    if np.abs(signals).max() <= 1e-12 * np.abs(grey).max():  # rounding, of a mean of equal numbers
         raise Refused("file", "All patches of this picture are flat: nothing can be learned from it.")
     return Data(signals, patch=side)

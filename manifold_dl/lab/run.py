@@ -120,6 +120,11 @@ class Run:
         return self._state
 
     @property
+    def is_stopping(self) -> bool:
+        """Whether it was told to end, and has not yet."""
+        return self._ending and not self._state.is_over
+
+    @property
     def dictionary(self) -> np.ndarray:
         """The whole dictionary as it is now."""
         return self.dictionary_at(len(self.iterates) - 1)

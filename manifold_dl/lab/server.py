@@ -12,6 +12,7 @@ from typing import Any
 PORT = 2718
 HOST = "127.0.0.1"
 NO_CODE = "MANIFOLD_DL_LAB_NO_CODE"  # the page runs in this process; the environment tells it of --no-code
+CLOSED = 30  # seconds after a page is closed, or loaded anew, until its runs end
 _HERE = Path(__file__).parent
 
 
@@ -71,7 +72,7 @@ def make_app(token: str) -> Any:
     """
     import marimo
 
-    builder = marimo.create_asgi_app(token=token, quiet=True, html_head=head(), session_ttl=120)
+    builder = marimo.create_asgi_app(token=token, quiet=True, html_head=head(), session_ttl=CLOSED)
     return builder.with_app(path="/", root=str(_HERE / "app.py")).build()
 
 

@@ -3,6 +3,7 @@
 The page (`app.py`) only shows this object and calls its methods; all of it works without a browser.
 """
 
+import weakref
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -54,13 +55,16 @@ class Session:
     def __init__(self, allow_code: bool = True) -> None:
         self.allow_code = allow_code
         self.runs: list[Run] = []
+        weakref.finalize(self, _stop_all, self.runs)  # once the page is closed, nobody could stop them
         self.numbers: list[int] = []  # which colour each run has
         self.solved: dict[str, str] = {}
         self.typed: Typed | None = None
         self.text = ""
         self.chosen: Settings | None = None  # what the controls show, if it can be run
         self.upload: Upload | None = None
+        self._checked: tuple[str, int, int] | None = None  # the text of `typed`, and for which atoms
         self._made = 0
+        self._made_from: tuple[Any, ...] | None = None  # settings, file and regularizer of the current run
         self._reasons: tuple[Any, dict[str, dict[str, str]]] | None = None
         self._measured: dict[tuple[int, int], Numbers] = {}
 
@@ -95,7 +99,9 @@ class Session:
         """Compile and check the text of a regularizer; nothing is executed with ``--no-code``."""
         if not self.allow_code:
             raise PermissionError("This page was opened with --no-code: no text is executed.")
-        self.text, self.typed = text, check_text(text, min(settings.length, 16), min(settings.d, 16))
+        asked = (text, min(settings.length, 16), min(settings.d, 16))
+        if self.typed is None or asked != self._checked:
+            self._checked, self.text, self.typed = asked, text, check_text(*asked)
         self.check_missions()
         return self.typed
 
@@ -170,17 +176,26 @@ class Session:
                 self.solved[mission.key] = found
 
     def _active_or_new(self, settings: Settings) -> Run:
-        run = self.current
-        if run is not None and not run.state.is_over and run.job.settings == settings:
+        run, made_from = self.current, (settings, self.upload, self._own_of(settings))
+        if run is not None and not (run.state.is_over or run.is_stopping) and self._made_from == made_from:
             return run
         job = make_job(settings, self.upload, self.own.regularizer)
         self.stop()
+        self._made_from = made_from
         self.runs.append(Run(job))
         self.numbers.append(self._made)
         self._made += 1
         if len(self.runs) > MOST_RUNS:
             self.delete(self.numbers[0])
         return self.runs[-1]
+
+    def _own_of(self, settings: Settings) -> Any:
+        return self.own.regularizer if settings.regularizer == OWN else None
+
+
+def _stop_all(runs: list[Run]) -> None:
+    for run in runs:
+        run.stop()
 
 
 def _called(settings: Settings, name: str) -> str:
@@ -205,6 +220,7 @@ def _along(problem: Any, point: np.ndarray, direction: np.ndarray) -> Callable[[
         return lambda t: problem.cost(problem.manifold.retraction(point, t * direction))
 
 
+@np.errstate(all="ignore")  # Oblique's logarithm of an atom that did not move is NaN
 def _step_without_search(
     problem: Any, before: Any, after: Any
 ) -> tuple[SearchRecord, Callable[[float], float]] | None:

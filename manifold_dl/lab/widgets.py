@@ -35,9 +35,7 @@ def controls(settings: Settings, own: Own) -> Any:
     -------
     marimo.ui.dictionary
     """
-    made: dict[str, Any] = {
-        "file": mo.ui.file(filetypes=list(FILES), max_size=20_000_000, label="Choose a file")
-    }
+    made: dict[str, Any] = {"file": mo.ui.file(filetypes=list(FILES), max_size=20_000_000, label="Choose")}
     for field in fields(Settings):
         made[field.name] = _control(field.name, getattr(settings, field.name), own)
     return mo.ui.dictionary(made)

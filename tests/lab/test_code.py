@@ -27,8 +27,12 @@ CASES = [
     {"optimizer": "ParticleSwarm", "iterations": 2},
     {"problem": "lasso_problem", "optimizer": "LBFGS", "line_searcher": "WolfeSearch"},
     {"problem": "lasso_problem", "alpha": "0.1", "schedule": "Blocks", "mu": "0.01", "regularizer": "Sparse"},
+    {"problem": "lasso_problem", "alpha": "0.3, 0.1", "ridge": "continuation", "mu": "0.1", "turns": 3},
+    {"problem": "lasso_problem", "alpha": "0.2", "optimizer": "TrustRegions", "regularizer": "own"},
+    {"ridge": "Sawtooth", "mu": "0.1", "turns": 4, "schedule": "Blocks", "size": 4, "regularizer": "own"},
     {"data": "picture", "patch": 4, "d": 20, "n": 100, "regularizer": "Smoothness"},
     {"regularizer": "own"},
+    {"regularizer": "Coherence", "weight": 0.0123456789},  # all digits of a number that was typed
     {"regularizer": "Tether", "noise": 10.0},
     {"m": 3, "d": 1, "sparsity": 1, "start": "typed", "typed": "1 2, 3"},
 ]
@@ -52,6 +56,33 @@ def test_the_code_gives_the_dictionary_of_the_run(case):
     np.testing.assert_array_equal(names["D"], run.dictionary)
     # The objective of sets of atoms is summed in another order there.
     assert float(output.split()[1].rstrip(",")) == pytest.approx(run.iterates[-1].value, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "R = lambda D: np.sum(D**4)\ngradient = lambda D: 4 * D**3",
+        "import os\n\n\ndef R(D):\n    print(os.sep)\n    return np.sum(np.exp(-(D**2)))",
+        OWN + "\n\ndef hessian(D, E):\n    return 12 * D**2 * E\n",
+    ],
+    ids=["lambda", "import", "hessian"],
+)
+def test_the_code_contains_the_regularizer_with_its_derivatives(text):
+    settings = Settings(**SMALL, regularizer="own", optimizer="TrustRegions")
+    run, names, _ = run_both(settings, text=text)
+    np.testing.assert_array_equal(names["D"], run.dictionary)
+
+
+def test_the_code_reads_a_picture_as_the_page_does(tmp_path, monkeypatch):
+    from PIL import Image
+
+    monkeypatch.chdir(tmp_path)
+    grey = np.random.default_rng(0).integers(0, 2**16, (30, 40)).astype(np.uint16)
+    Image.fromarray(grey).save("mine.png")
+    upload = Upload("mine.png", (tmp_path / "mine.png").read_bytes())
+    settings = Settings(data="file", patch=4, n=50, d=8, sparsity=2, iterations=3, regularizer="Smoothness")
+    run, names, _ = run_both(settings, upload)
+    np.testing.assert_array_equal(names["D"], run.dictionary)
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".csv"])

@@ -42,6 +42,30 @@ def test_a_start_in_the_bad_set_is_found_from_the_numbers_of_the_page():
     assert "bad set" in session.solved
 
 
+def test_coherence_of_a_run_that_did_not_fit_is_nothing_to_halve():
+    session, begin = Session(), BY_KEY["coherence"].settings
+    session.step(begin)  # a run that is stopped at its first iterate
+    session.current.wait(300, for_pause=True)
+    session.stop()
+    session.current.wait(300)
+    run(session, replace(begin, **SOLUTIONS["coherence"]))
+    assert "coherence" not in session.solved
+
+
+def test_coherence_is_compared_on_the_same_signals_only():
+    session, begin = Session(), BY_KEY["coherence"].settings
+    run(session, replace(begin, seed=1))
+    run(session, replace(begin, **SOLUTIONS["coherence"]))
+    assert "coherence" not in session.solved
+
+
+@pytest.mark.parametrize("text", ["def R(D): return np.sum(np.maximum(D, 0))", "def R(D): return np.nan"])
+def test_a_function_without_a_broken_gradient_does_not_complete_the_mission(text):
+    session = Session()
+    session.type(text, Settings())
+    assert not session.typed.is_right and not session.solved
+
+
 def test_a_broken_gradient_is_found():
     session = Session()
     session.type("def R(D):\n return np.sum(D**4)", Settings())

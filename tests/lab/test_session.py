@@ -1,11 +1,13 @@
+import gc
 import io
+from threading import Event
 
 import numpy as np
 import pytest
 
 from manifold_dl import plugins
 from manifold_dl.lab.compatibility import KINDS, Own, fault, options, reasons
-from manifold_dl.lab.data import Upload
+from manifold_dl.lab.data import Upload, read_matrix, read_picture
 from manifold_dl.lab.own_code import check_text
 from manifold_dl.lab.run import State
 from manifold_dl.lab.session import Session
@@ -106,9 +108,70 @@ def test_a_text_that_is_no_regularizer_gets_a_verdict(text, verdict):
     assert not found.is_right and verdict in found.verdict
 
 
-def test_an_endless_loop_ends(monkeypatch):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def R(D):\n while True: pass",
+        "import threading\ndef R(D): threading.Event().wait(60)",
+        "def R(D):\n while True:\n  try: len(D)\n  except BaseException: threading.Event().wait(60)",
+    ],
+    ids=["loop", "waits", "catches everything"],
+)
+def test_a_text_that_does_not_end_gets_its_verdict_in_time(text, monkeypatch):
     monkeypatch.setattr("manifold_dl.lab.own_code.LIMIT", 0.05)
-    assert "loop without an end" in check_text("def R(D):\n while True: pass", 4, 5).verdict
+    assert "loop without an end" in check_text("import threading\n" + text, 4, 5).verdict
+
+
+def test_what_a_text_prints_is_kept_for_the_page(capsys):
+    found = check_text("def R(D):\n    print('shape', D.shape)\n    return np.sum(D**4)", 4, 5)
+    assert found.is_right and found.printed.startswith("shape (4, 5)\n") and len(found.printed) <= 500
+    assert capsys.readouterr().out == ""
+
+
+def test_an_error_of_a_text_is_told_with_its_line():
+    assert check_text("def R(D):\n    x = D\n    return x + y", 4, 5).verdict == (
+        "Line 3: NameError: name 'y' is not defined"
+    )
+
+
+def test_a_text_may_import_what_it_needs():
+    assert check_text("import os\ndef R(D): return np.sum(D**4) + 0 * len(os.getcwd())", 4, 5).is_right
+
+
+def test_runs_end_when_their_page_is_closed():
+    session = Session()
+    session.run(Settings(m=16, d=32, n=1000, sparsity=4, noise=50.0, schedule="OneAtATime", sweeps=50))
+    run = session.current
+    del session
+    gc.collect()
+    assert run.wait(300) is State.STOPPED
+
+
+def test_a_waiting_run_does_not_go_on_with_another_regularizer():
+    session, settings = Session(), Settings(**SMALL, regularizer="own")
+    session.type("def R(D): return np.sum(D**4)", settings)
+    session.step(settings)
+    session.current.wait(300, for_pause=True)
+    session.type("def R(D): return np.sum(D**6)", settings)
+    session.step(settings)
+    assert len(session.runs) == 2
+    session.stop()
+
+
+def test_a_run_that_is_stopping_is_not_taken_up_again():
+    session, settings, entered, goes_on = Session(), Settings(**SMALL, regularizer="own"), Event(), Event()
+    session.type("def R(D): return np.sum(D**4)", settings)
+    session.typed.regularizer.value = lambda D: entered.set() or goes_on.wait(60) or 0.0
+    session.typed.regularizer.gradient = lambda D: 0 * D
+    session.run(settings)
+    assert entered.wait(60)
+    session.stop()
+    first = session.current
+    assert first.is_stopping
+    goes_on.set()
+    session.run(settings)
+    assert first.wait(300) is State.STOPPED and len(session.runs) == 2
+    assert session.current.wait(300).is_over
 
 
 @pytest.mark.parametrize(
@@ -120,7 +183,7 @@ def test_an_endless_loop_ends(monkeypatch):
         ({"problem": "lasso_problem", "alpha": "0"}, "alpha"),
         ({"start": "typed", "typed": "1 2"}, "typed"),
         ({"start": "typed", "typed": "a"}, "typed"),
-        ({"data": "file"}, "data"),
+        ({"data": "file"}, "file"),
         ({"manifold": "Unknown"}, "manifold"),
         ({"optimizer": "Unknown"}, "optimizer"),
         ({"regularizer": "own"}, "regularizer"),
@@ -133,11 +196,46 @@ def test_a_refusal_names_its_control(settings, control):
 
 @pytest.mark.parametrize(
     ("name", "contents"),
-    [("a.npy", b"x"), ("a.csv", b"1,2\nx,y\n"), ("a.png", b"x"), ("a.txt", b"1"), ("a.csv", b"0,0\n0,0\n")],
+    [
+        ("a.npy", b"x"),
+        ("a.csv", b"1,2\nx,y\n"),
+        ("a.csv", b"name,height\nanna,1.7\n"),
+        ("a.csv", b"1;2\n3;4\n"),
+        ("a.csv", b""),
+        ("a.csv", b"0,0\n0,0\n"),
+        ("a.csv", b"1e200,1\n2,3\n"),
+        ("a.png", b"x"),
+        ("a.txt", b"1"),
+    ],
 )
 def test_a_damaged_file_is_refused_at_its_control(name, contents):
     refusal = fault(Settings(data="file"), Own(Upload(name, contents)))
     assert refusal.control == "file" and refusal.args[0].strip()
+
+
+def test_a_table_may_begin_with_the_mark_of_its_encoding():
+    rows = np.random.default_rng(0).standard_normal((6, 4))
+    text = "\n".join(",".join(map(str, row)) for row in rows)
+    found = read_matrix(Upload("a.csv", ("\ufeff" + text).encode()))
+    np.testing.assert_array_equal(found, rows.T)
+
+
+def test_a_picture_of_16_bits_keeps_its_grey_values():
+    from PIL import Image
+
+    grey, file = np.arange(0, 65536, 64, dtype=np.uint16).reshape(32, 32), io.BytesIO()
+    Image.fromarray(grey).save(file, "png")
+    np.testing.assert_array_equal(read_picture(Upload("a.png", file.getvalue())), grey / 255)
+
+
+@pytest.mark.parametrize("level", [0, 77])
+def test_a_flat_picture_is_refused(level):
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.new("L", (64, 64), level).save(file, "png")
+    refusal = fault(Settings(data="file"), Own(Upload("flat.png", file.getvalue())))
+    assert refusal.control == "file" and "flat" in str(refusal)
 
 
 def test_a_picture_is_refused_by_its_size_before_it_is_unpacked():

@@ -55,7 +55,8 @@ def _pictures(atoms: np.ndarray, patch: int) -> str:
 def _stems(atoms: np.ndarray) -> str:
     m, d = atoms.shape
     columns = min(d, 8)
-    width, height = 430 / columns, 48
+    rows = -(-d // columns)
+    width, height = 430 / columns, min(max(290 / rows, 42), 120)  # as high as the figure beside it
     parts = []
     for k, atom in enumerate(atoms.T):
         left, middle = k % columns * width, k // columns * height + height / 2
@@ -64,7 +65,6 @@ def _stems(atoms: np.ndarray) -> str:
         path = "".join(f"M{x:.1f} {middle:.1f}V{y:.1f}" for x, y in zip(xs, tops, strict=True))
         axis = f"M{left + 4:.1f} {middle:.1f}H{left + width - 4:.1f}"
         parts += [tag("path", d=axis, class_="zero"), tag("path", d=path, class_="stem")]
-    rows = -(-d // columns)
     return _svg("".join(parts), 430, round(rows * height), f"{d} atoms as stems")
 
 

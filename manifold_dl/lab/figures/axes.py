@@ -31,17 +31,17 @@ def element(name: str, content: str = "", **attributes: Any) -> str:
 
 
 def short(value: float) -> str:
-    """A number for a label: three digits, powers of ten with superscripts.
+    """A number for a label: powers of ten with superscripts where it is very small or large.
 
     Examples
     --------
-    >>> short(0.25), short(1e-7), short(12000)
-    ('0.25', '10⁻⁷', '1.2·10⁴')
+    >>> short(0.25), short(1e-7), short(12345), short(1.23e8)
+    ('0.25', '10⁻⁷', '12345', '1.2·10⁸')
     """
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "–"
-    if 1e-3 <= abs(value) < 1e4:
-        return f"{value:.4g}"
+    if 1e-3 <= abs(value) < 1e5:
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
     mantissa, exponent = f"{value:.1e}".split("e")
     power = "10" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     mantissa = mantissa.removesuffix(".0")
@@ -85,8 +85,8 @@ class Axes:
         return self.left + _place(value, self.x, self.log_x) * (self.width - self.left - self.right)
 
     def py(self, value: float) -> float:
-        """The vertical position of a value; what is too high is drawn at the upper edge."""
-        part = min(max(_place(value, self.y, self.log_y), -0.02), 1.0)
+        """The vertical position of a value; what is too high or too low is drawn at the edge."""
+        part = min(max(_place(value, self.y, self.log_y), 0.0), 1.0)
         return self.height - self.bottom - part * (self.height - self.top - self.bottom)
 
     def line(self, xs: Iterable[float], ys: Iterable[float], **look: Any) -> None:
@@ -169,7 +169,7 @@ def _place(value: float, interval: tuple[float, float], log: bool) -> float:
 def _ticks(interval: tuple[float, float], log: bool, whole: bool = False) -> list[tuple[float, str]]:
     """The places of the ticks, and what stands there: as many digits as tell them apart."""
     low, high = interval
-    if log and high / low > 30:
+    if log and high / low > 8:
         between = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)  # else there might be a single power of ten
         locations = LogLocator(subs=between, numticks=7).tick_values(low, high)
         places = [float(v) for v in locations if low <= v <= high]
@@ -182,6 +182,7 @@ def _ticks(interval: tuple[float, float], log: bool, whole: bool = False) -> lis
         digits = min(8, math.ceil(math.log10(largest / step)) + 1) if step > 0 else 3
         return [(v, f"{v:.{digits}g}") if largest > 1e3 * step else (v, short(v)) for v in places]
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    digits += abs(round(step, digits) - step) > 1e-3 * step  # a step of 0.15 or 2.5 needs one more
     return [(v, f"{v:.{digits}f}") for v in places]
 
 

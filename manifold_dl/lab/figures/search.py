@@ -52,7 +52,7 @@ def search_figure(record: SearchRecord, phi: Callable[[float], float] | None = N
         run = min(0.35 * reach, 0.6 * (f0 - min(values)) / abs(record.slope) or reach)
         axes.line([0, run], [f0, f0 + run * record.slope], class_="slope")
     axes.dot(0.0, f0, 4.5, class_="start")
-    _draw_probes(axes, shown)
+    _draw_probes(axes, shown, record.t)
     if record.t > 0:
         end = dict(record.probes).get(record.t, _value(phi, record.t) if phi else math.nan)
         axes.dot(record.t, end - base, 8, class_="accepted")
@@ -67,17 +67,19 @@ def _offset(values: list[float], f0: float) -> float:
     return f0 if finite and max(abs(value - f0) for value in finite) < 1e-3 * abs(f0) else 0.0
 
 
-def _draw_probes(axes: Axes, shown: list[tuple[int, float, float]]) -> None:
-    """Dots with numbers; a number that would cover another one is left out, and stands in the text beside."""
+def _draw_probes(axes: Axes, shown: list[tuple[int, float, float]], accepted: float) -> None:
+    """Dots with numbers, that of the accepted t first; one that would cover another number is left out."""
     taken: list[tuple[float, float]] = []
-    for number, t, value in shown:
+    for number, t, value in sorted(shown, key=lambda probe: probe[1] != accepted):
         axes.dot(t, value, 4, class_="probe")
         x, y = axes.px(t), axes.py(axes.y[1] if value == math.inf else value)
         if all(abs(x - a) > 13 or abs(y - b) > 13 for a, b in taken):
             taken.append((x, y))
             # Above a dot at the upper edge stands the accepted t.
             below = y <= axes.top + 4
-            axes.label(t, value, str(number), 0, 18 if below else -9, text_anchor="middle", class_="number")
+            above = -13 if t == accepted > 0 else -9  # a ring marks the accepted one
+            dy = 18 if below else above
+            axes.label(t, value, str(number), 0, dy, text_anchor="middle", class_="number")
 
 
 def _value(phi: Callable[[float], float], t: float) -> float:

@@ -29,11 +29,13 @@ def taylor_figure(report: TaylorReport) -> str:
         title,
         log_x=True,
         log_y=True,
-        width=380,
-        height=230,
+        width=430,
+        height=240,
     )
     if len(t):
-        axes.line(t, remainders[-1] * (t / t[-1]) ** report.expected, class_="slope")
+        ideal = remainders[-1] * (t / t[-1]) ** report.expected
+        drawn = ideal >= axes.y[0]
+        axes.line(t[drawn], ideal[drawn], class_="slope")
         axes.line(t, remainders, class_="run run-0 last")
         axes.label(float(t[0]), float(remainders[-1]), f"slope {report.slope:.2f}", 6, 12, class_="name")
     return axes.text()
