@@ -36,6 +36,7 @@ BOUNDS = {
     "step_golden_in_run": 1.05,
     "hessian_product": 1.05,
     "omp": 1.05,
+    "lasso": 1.05,
     "ksvd_sweep": 1.05,
     "cg_step": 1.8,
     "recover": 1.3,

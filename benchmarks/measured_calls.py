@@ -102,6 +102,10 @@ class Calls:
     def omp(self) -> None:
         mdl.OMP(sparsity=LARGE.sparsity).encode(self.large.signals, self.large.start, threads=1)
 
+    def lasso(self) -> None:
+        signals = self.large.signals[:, :8_000]
+        mdl.Lasso(alpha=0.1, relative=True).encode(signals, self.large.start, threads=1)
+
     def ksvd_sweep(self) -> None:
         mdl.KSVD(threads=1)(self.large.signals, self.large.start, self.large.codes)
 

@@ -14,6 +14,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
+from manifold_dl._joint_weights import JointWeights
 from manifold_dl._validation import (
     as_rng,
     as_weights,
@@ -43,8 +44,8 @@ def signals_of(model: Any, X: Any, reset: bool, sample_weight: Any = None) -> tu
     Returns
     -------
     signals : m×n array or Dask array
-    weights : array of length n, m×n array or None
-        One per entry where any is missing: 0 there, and the weight of the sample elsewhere.
+    weights : array of length n, m×n array, JointWeights or None
+        Where entries are missing, 0 for these and 1 for others, with the weights of samples beside them.
     """
     require_missing_values(model.missing_values)
     if is_dask_array(X):
@@ -69,7 +70,7 @@ def signals_of(model: Any, X: Any, reset: bool, sample_weight: Any = None) -> tu
     if not missing.any():
         return X.T, weights
     observed = (~missing).astype(X.dtype)
-    return filled.T, (observed if weights is None else observed * weights[:, None]).T
+    return filled.T, observed.T if weights is None else JointWeights(observed.T, weights)
 
 
 def require_missing_values(missing_values: Any) -> None:

@@ -1,8 +1,7 @@
 """Input validation: arrays, numbers and index sets, checked once and refused with a sentence.
 
-Every public function that takes signals, a dictionary, a set of atoms or a ridge μ calls these checks before
-anything is computed. A masked array, or a sparse array whose memory does not fit its shape, would otherwise
-go through NumPy and SciPy without an error.
+Every public function calls these checks first. A masked array, or a sparse array whose memory does not fit
+its shape, would otherwise go through NumPy and SciPy without an error.
 """
 
 import inspect
@@ -17,6 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike
+
+from manifold_dl._joint_weights import JointWeights
 
 # Weighted sums of squares, and the squares of their gradients, stay within the range of the type.
 LARGEST_WEIGHT = {np.dtype(np.float64): 2.0**100, np.dtype(np.float32): 2.0**20}
@@ -59,12 +60,11 @@ def require_finite(array: np.ndarray, name: str, total: float) -> None:
         raise ValueError(f"{first}{several} NaN or infinite; clean the data first.")
 
 
-def as_weights(weights: Any, m: int, n: int, dtype: DTypeLike) -> np.ndarray | None:
+def as_weights(weights: Any, m: int, n: int, dtype: DTypeLike) -> Any:
     """Weights of signals (n of them) or of their entries (m×n), finite and ≥ 0; None if all of them are 1.
 
     A weight of a signal multiplies its whole term of the objective, the ridge included. Weights of entries
-    multiply squared errors alone, also if they are the same for all entries of a signal; 0 is a missing
-    entry.
+    multiply squared errors alone, also if they are the same for a whole signal; 0 is a missing entry.
 
     Examples
     --------
@@ -75,6 +75,8 @@ def as_weights(weights: Any, m: int, n: int, dtype: DTypeLike) -> np.ndarray | N
     """
     if weights is None:
         return None
+    if isinstance(weights, JointWeights):
+        return weights.checked(lambda one: as_weights(one, m, n, dtype))
     require_unmasked(weights, "weights")
     if scipy.sparse.issparse(weights):
         raise TypeError(f"weights is a sparse {weights.format} array: dense only; use `.toarray()`.")
@@ -103,7 +105,7 @@ def as_weights(weights: Any, m: int, n: int, dtype: DTypeLike) -> np.ndarray | N
 
 def as_observed(
     signals: Any, weights: Any, name: str = "signals", finite: bool = True
-) -> tuple[np.ndarray, np.ndarray | None]:
+) -> tuple[np.ndarray, Any]:
     """Signals and their weights, checked. What has a weight of zero may be anything, and becomes zero.
 
     If finite is False, the caller must call `require_finite`.
@@ -118,8 +120,8 @@ def as_observed(
         return as_matrix(signals, name, finite), None
     Y = as_matrix(signals, name, finite=False)
     W = as_weights(weights, m=Y.shape[0], n=Y.shape[1], dtype=Y.dtype)
-    if W is not None and not W.all():
-        missing = np.broadcast_to(W == 0, Y.shape)
+    if W is not None and not (factors := np.asarray(W)).all():
+        missing = np.broadcast_to(factors == 0, Y.shape)
         if np.any(Y, where=missing):  # NaN, too
             Y = Y.copy(order="K")
             np.copyto(Y, 0, where=missing)
@@ -274,8 +276,7 @@ _warned: ContextVar[set | None] = ContextVar("warnings given inside a with block
 @contextmanager
 def each_warning_once(*unwanted: str) -> Iterator[None]:
     """Inside the block each kind of warning is given once, as a loop would repeat it; unwanted ones never."""
-    given = _warned.get()
-    given = set() if given is None else given  # that of an enclosing block
+    given = set() if (enclosing := _warned.get()) is None else enclosing
     token = _warned.set(given | set(unwanted) if unwanted else given)
     try:
         yield

@@ -145,8 +145,7 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         X : array (n_samples, n_features)
         y : ignored
         sample_weight : array (n_samples,), optional
-            A sample of weight w counts w times. Where entries are missing, weights multiply the squared
-            errors and not the ridge μ.
+            A sample of weight w counts w times.
 
         Returns
         -------

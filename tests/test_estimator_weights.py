@@ -4,7 +4,19 @@ import numpy as np
 import pytest
 from estimator_models import ROWS, model
 
-from manifold_dl import OMP, ManifoldDictionaryLearning, datasets, learn_dictionary, metrics
+from manifold_dl import (
+    MOD,
+    OMP,
+    BestOf,
+    Lasso,
+    ManifoldDictionaryLearning,
+    MiniBatches,
+    RmsLasso,
+    SimCO,
+    datasets,
+    learn_dictionary,
+    metrics,
+)
 
 MISSING = np.random.default_rng(0).random(ROWS.shape) < 0.2
 INCOMPLETE = np.where(MISSING, np.nan, ROWS)
@@ -60,6 +72,53 @@ def test_integer_weights_of_samples_count_as_repetitions():
     assert weighted.score(ROWS, sample_weight=counts) == pytest.approx(
         repeated.score(np.repeat(ROWS, counts, axis=0)), rel=1e-8
     )
+
+
+class Plain:
+    """A coder of a user, who knows arrays of weights alone."""
+
+    def encode(self, signals, dictionary, weights=None):
+        assert isinstance(weights, np.ndarray) and weights.shape == signals.shape
+        return OMP(sparsity=2).encode(signals, dictionary, weights=weights)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"update": SimCO(mu=0.1)},
+        {"update": MOD()},
+        {"coder": OMP(tol=0.1)},
+        {"coder": Lasso(alpha=0.1), "update": SimCO(codes=Lasso(alpha=0.1))},
+        {"coder": RmsLasso(alpha=0.1), "update": SimCO(codes=RmsLasso(alpha=0.1))},
+        {"coder": BestOf([OMP(sparsity=2), RmsLasso(alpha=0.1, sparsity=2)])},
+        {"coder": Plain()},
+    ],
+    ids=["ridge", "mod", "tolerance", "lasso", "rms", "best", "own coder"],
+)
+def test_integer_weights_of_incomplete_samples_count_as_repetitions(parts):
+    # The weight of a sample multiplies its ridge and its penalty, too; those of entries do not.
+    rows, counts = INCOMPLETE.copy(), np.arange(len(ROWS)) % 3
+    rows[4] = np.nan  # of weight 1, and nothing of it was seen
+    start = {"init": ROWS[:12], "max_iter": 3, "missing_values": np.nan, **parts}
+    repeated = np.repeat(rows, counts, axis=0)
+    one, other = model(**start).fit(rows, sample_weight=counts), model(**start).fit(repeated)
+    np.testing.assert_allclose(one.components_, other.components_, atol=1e-8)  # sums in another order
+    np.testing.assert_allclose(one.history_.loss, other.history_.loss, rtol=1e-8)
+    np.testing.assert_allclose(one.history_.objective, other.history_.objective, rtol=1e-8)
+    assert one.n_samples_seen_ == pytest.approx(other.n_samples_seen_, rel=1e-12)
+    assert one.explained == pytest.approx(other.explained, rel=1e-8)
+    assert one.score(rows, sample_weight=counts) == pytest.approx(other.score(repeated), rel=1e-8)
+    one.partial_fit(rows, sample_weight=counts)
+    other.partial_fit(repeated)
+    np.testing.assert_allclose(one.components_, other.components_, atol=1e-8)
+
+
+def test_weights_and_missing_values_serve_mini_batches():
+    rows = np.tile(INCOMPLETE, (30, 1))
+    options = {"missing_values": np.nan, "minibatches": MiniBatches(size=1024), "init": ROWS[:12]}
+    scaled, plain = (model(**options).fit(rows, sample_weight=w) for w in (np.full(len(rows), 4.0), None))
+    np.testing.assert_allclose(scaled.components_, plain.components_, atol=1e-10)
+    np.testing.assert_allclose(scaled.history_.objective, 4 * plain.history_.objective, rtol=1e-10)
 
 
 def test_batches_take_weights_and_missing_values():

@@ -105,7 +105,8 @@ class BestOf:
         """
         require_array(signals, self)
         Y, D, W = as_problem(signals, dictionary, weights)
-        options = {"codes": codes, "iteration": iteration, "threads": threads, "weights": W}
+        # Weights of signals, too: the penalty of RmsLasso depends on them.
+        options = {"codes": codes, "iteration": iteration, "threads": threads, "weights": weights}
         found = [run_coder(coder, Y, D, **options) for coder in self.coders]
         errors = [squared_errors(Y, D, X, W, as_engine(threads)) for X in found]
         best = np.argmin(errors, axis=0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from manifold_dl._joint_weights import plain
 from manifold_dl._validation import require_sound_indices
 from manifold_dl.components.calling import call, require_weights
 from manifold_dl.components.errors import ComponentError, is_users, naming
@@ -50,6 +51,8 @@ def run_coder(coder: Any, signals: Any, dictionary: np.ndarray, **options: Any) 
     """
     if options.get("weights") is not None:
         require_weights(coder, "coder", coder.encode)
+        if is_users(coder):
+            options["weights"] = plain(options["weights"])
     if isinstance(signals, BlockedSignals) and is_users(coder):
         raise TypeError(
             f"the coder {coder!r} takes arrays, and these signals are with {signals.engine!r}: use one of "

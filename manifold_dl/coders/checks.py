@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl._joint_weights import JointWeights
 from manifold_dl._validation import as_dictionary, as_observed
 from manifold_dl.engines.blocked import BlockedSignals
 
@@ -18,7 +19,9 @@ def as_problem(signals: Any, dictionary: Any, weights: Any = None) -> tuple[Any,
     is_blocked = isinstance(signals, BlockedSignals)  # these were checked when they were opened
     Y, W = (signals, weights) if is_blocked else as_observed(signals, weights)
     D = as_dictionary(dictionary, n_rows=Y.shape[0])
-    if W is not None and W.ndim == 1:
+    if isinstance(W, JointWeights):
+        W = W.entries
+    elif W is not None and W.ndim == 1:
         W = None
     return Y, D.astype(Y.dtype, copy=False), W
 

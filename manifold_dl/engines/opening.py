@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl._joint_weights import JointWeights
 from manifold_dl._validation import as_matrix, as_observed, as_weights
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.blocked_weights import (
@@ -79,7 +80,7 @@ def open_observed(
         Y, W = as_observed(Y, _in_memory(weights))
         if W is not None and not W.any():
             raise ValueError("all weights are zero: there is nothing to learn from.")
-        return np.asfortranarray(Y), None if W is None else np.asfortranarray(W)
+        return np.asfortranarray(Y), np.asfortranarray(W) if isinstance(W, np.ndarray) else W
     blocked = _open_weights(weights, Y)
     if blocked is None or blocked.are_ones:
         return Y.check(), None
@@ -150,6 +151,11 @@ def _open_weights(weights: Any, signals: BlockedSignals) -> BlockedWeights | Non
     W = as_weights(_in_memory(weights), m, n, dtype)
     if W is None:
         return None
+    if isinstance(W, JointWeights):
+        raise ValueError(
+            f"sample_weight and missing values together need samples in memory, and {engine!r} has these: "
+            "leave one of them out, or `engine`."
+        )
     rows = W if W.ndim == 1 else W.T
     blocks = engine.open([np.ascontiguousarray(rows[part]) for part in partition(n)])
     return BlockedWeights(engine, blocks, W.shape, dtype, W)

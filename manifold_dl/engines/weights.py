@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl._joint_weights import JointWeights, by_signal
 from manifold_dl._validation import as_observed
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.blocked_weights import BlockedWeights, root_block, rooted_block
@@ -36,7 +37,7 @@ class WeightedSignals:
     weights : n×m array, BlockMap or None
         Weights of the entries.
     roots : array of length n, BlockMap or None
-        √w of one weight per signal.
+        √w of one weight per signal; beside weights of entries, too (`JointWeights`).
     total_weight : float
         The number of signals; with weights the sum of the mean weights of the signals.
     """
@@ -78,14 +79,17 @@ def as_weighted_signals(signals: Any, weights: Any, engine: Engine) -> WeightedS
     Y, W = as_observed(signals, weights, finite=False)  # `as_signals` tests it in its own pass
     if W is None:
         return as_weighted_signals(Y, None, engine)
+    own, roots = by_signal(W), None
+    if own is not None:
+        roots = np.sqrt(own)
+        Y = (np.ascontiguousarray(Y.T) * roots[:, None]).T
+    rows, energy, exponent = as_signals(Y, engine)
     if W.ndim == 1:
-        roots = np.sqrt(W)
-        rows, energy, exponent = as_signals((np.ascontiguousarray(Y.T) * roots[:, None]).T, engine)
         return WeightedSignals(rows, energy, exponent, None, roots, float(W.sum(dtype=float)))
-    rows, _, exponent = as_signals(Y, engine)
-    W = np.ascontiguousarray(W.T)
-    energy, total = weighted_sums(rows, W, engine)
-    return WeightedSignals(rows, energy, exponent, W, None, total / rows.shape[1])
+    entries = np.ascontiguousarray((W.entries if isinstance(W, JointWeights) else W).T)
+    energy, total = weighted_sums(rows, entries, engine)
+    total = total if own is None else float(W.products.sum(dtype=float))
+    return WeightedSignals(rows, energy, exponent, entries, roots, total / rows.shape[1])
 
 
 def _blocked(signals: BlockedSignals, weights: BlockedWeights | None) -> WeightedSignals:

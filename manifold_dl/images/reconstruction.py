@@ -86,6 +86,12 @@ class WeightedPatches:
     missing: np.ndarray
     estimated: float
 
+    @property
+    def holes(self) -> np.ndarray:
+        """Where the pixels of every patch are missing, as a view: rows×columns×channels×p×p."""
+        p = self.picture.patch_size
+        return np.lib.stride_tricks.sliding_window_view(self.missing, (p, p), axis=(0, 1))
+
     def at(self, rows: Any, columns: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Patches that begin at these pixels, without their means, the means, and weights of mean 1.
 
@@ -99,12 +105,11 @@ class WeightedPatches:
         patches, means, weights
             n×m, n×channels and n×m arrays.
         """
-        p = self.picture.patch_size
         patches, means = centred(self.picture.windows[rows, columns])
-        holes = np.lib.stride_tricks.sliding_window_view(self.missing, (p, p), axis=(0, 1))
-        weights = np.where(holes[rows, columns], self.estimated, 1).reshape(len(patches), -1)
-        weights = weights / weights.mean(axis=1, keepdims=True)  # so that a tolerance is a mean error
-        return patches, means, weights.astype(patches.dtype)
+        levels = np.array([1, self.estimated], patches.dtype)
+        weights = levels[self.holes[rows, columns].reshape(len(patches), -1).view(np.int8)]
+        weights /= weights.mean(axis=1, keepdims=True)  # so that a tolerance is a mean error
+        return patches, means, weights
 
     def random(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Patches drawn at random among those with an observed pixel, and their weights.
@@ -121,11 +126,9 @@ class WeightedPatches:
         """
         if count < 1:
             raise ValueError(f"n_patches={count}: learning needs at least one patch.")
-        p = self.picture.patch_size
-        holes = np.lib.stride_tricks.sliding_window_view(self.missing, (p, p), axis=(0, 1))
-        known = np.flatnonzero(~holes.all(axis=(2, 3, 4)))
+        known = np.flatnonzero(~self.holes.all(axis=(2, 3, 4)))
         chosen = np.sort(rng.choice(known, size=min(count, len(known)), replace=False))
-        patches, _, weights = self.at(*np.divmod(chosen, holes.shape[1]))
+        patches, _, weights = self.at(*np.divmod(chosen, self.holes.shape[1]))
         return patches.T, weights.T
 
 
@@ -135,10 +138,12 @@ def weighted_reconstruction(
     coder: Any,
     threads: int | None = None,
     callbacks: Sequence[Callback] = (),
+    only_missing: bool = True,
 ) -> np.ndarray:
     """The average of all represented patches, each counted less the more atoms it needs.
 
-    A patch of k atoms counts 1/(k + 1): one that is simple to represent has less room for error.
+    A patch of k atoms counts 1/(k + 1): one that is simple to represent has less room for error. Pixels that
+    no patch reaches stay as they are.
 
     Parameters
     ----------
@@ -149,28 +154,56 @@ def weighted_reconstruction(
     threads : int, optional
     callbacks : sequence of Callback
         Their method `reconstructed` is called after every strip.
+    only_missing : bool
+        Only the missing pixels are needed: patches without any are not coded.
 
     Returns
     -------
     rows×columns×channels array
     """
     observers = [CallbackAdapter(callback) for callback in callbacks]
-    picture, p = patches.picture, patches.picture.patch_size
-    total, weight = np.zeros_like(picture.pixels), np.zeros(picture.pixels.shape[:2], picture.pixels.dtype)
-    rows, columns = (positions(picture.pixels.shape[axis], p, picture.stride) for axis in (0, 1))
+    picture, pixels = patches.picture, patches.picture.pixels
+    total, weight = np.zeros_like(pixels), np.zeros(pixels.shape[:2], pixels.dtype)
+    rows, columns = (positions(pixels.shape[axis], picture.patch_size, picture.stride) for axis in (0, 1))
     per_strip = max(1, STRIP // len(columns))
     for first in range(0, len(rows), per_strip):
         strip = rows[first : first + per_strip]
-        at = (index.ravel() for index in np.meshgrid(strip, columns, indexing="ij"))
-        signals, means, weights = patches.at(*at)
-        codes = run_coder(coder, signals.T, dictionary, threads=threads, weights=weights.T)
-        clean = (codes.T @ dictionary.T).astype(total.dtype).reshape(len(strip), len(columns), -1, p, p)
-        clean += means.reshape(len(strip), len(columns), -1, 1, 1)
-        sizes = np.diff(codes.indptr).reshape(len(strip), len(columns))
-        _add(total, weight, clean, strip, columns, (1 / (1 + sizes)).astype(total.dtype))
+        i, j = (index.ravel() for index in np.meshgrid(strip, columns, indexing="ij"))
+        needed = patches.holes[i, j].any(axis=(1, 2, 3)) if only_missing else np.ones(len(i), bool)
+        if needed.any():
+            clean, counts = _represented(patches, i[needed], j[needed], dictionary, coder, threads)
+            clean, counts = (_spread(part, needed, len(strip)) for part in (clean, counts))
+            _add(total, weight, clean, strip, columns, counts)
         for observer in observers:
             observer.reconstructed(first + len(strip), len(rows))
-    return total / weight[:, :, None]
+    reached = weight[:, :, None] > 0
+    return np.divide(total, weight[:, :, None], out=pixels.copy(), where=reached)
+
+
+def _represented(
+    patches: WeightedPatches,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    dictionary: np.ndarray,
+    coder: Any,
+    threads: int | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Patches as the coder represents them, n×channels×p×p, and how much each of them counts."""
+    signals, means, weights = patches.at(rows, columns)
+    codes = run_coder(coder, signals.T, dictionary, threads=threads, weights=weights.T)
+    clean = (codes.T @ dictionary.T).astype(signals.dtype)
+    clean = clean.reshape(-1, *patches.picture.windows.shape[2:])
+    clean += means[:, :, None, None]
+    return clean, (1 / (1 + np.diff(codes.indptr))).astype(signals.dtype)
+
+
+def _spread(values: np.ndarray, needed: np.ndarray, n_rows: int) -> np.ndarray:
+    """The values of some patches of a strip at their places, in rows; zero for the others."""
+    if not needed.all():
+        some = values
+        values = np.zeros((len(needed), *some.shape[1:]), some.dtype)
+        values[needed] = some
+    return values.reshape(n_rows, -1, *values.shape[1:])
 
 
 def _add(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from manifold_dl._joint_weights import JointWeights, by_signal
 from manifold_dl.engines import Threads
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.protocol import MULTIPLE
@@ -96,8 +97,7 @@ def pass_over_batches(
             )
         dictionary, state = found.dictionary, found.state
         error += math.ldexp(found.error, 2 * (found.scale.exponent - scale.exponent))
-        by_signal = W if W is not None and W.ndim == 1 else None
-        energy += float(code_energies(found.codes, scale.exponent, weights=by_signal).sum())
+        energy += float(code_energies(found.codes, scale.exponent, weights=by_signal(W)).sum())
         if not isinstance(signals, BlockedSignals):
             _keep(coded, blocks, found.codes)
     codes = None if isinstance(signals, BlockedSignals) else _joined(coded, dictionary, signals)
@@ -106,7 +106,7 @@ def pass_over_batches(
 
 def _batches(
     order: Iterator[np.ndarray], signals: Any, weights: Any
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
     """The mini-batches: their blocks, signals in columns, and weights.
 
     Where an engine has the signals, a round fetches those of several mini-batches.
@@ -122,7 +122,7 @@ def _batches(
         begin = 0
         for blocks, own in group:
             part = slice(begin, begin + len(own))
-            yield blocks, rows[part].T, None if row_weights is None else row_weights[part].T
+            yield blocks, rows[part].T, _columns(row_weights, part)
             begin = part.stop
 
 
@@ -132,9 +132,18 @@ def _signals_of(blocks: np.ndarray, n_signals: int) -> np.ndarray:
     return numbers[numbers < n_signals]
 
 
-def _weights_of(weights: Any, numbers: np.ndarray) -> np.ndarray:
+def _weights_of(weights: Any, numbers: np.ndarray) -> Any:
     """The weights of some signals: a number, or a row, for each."""
+    if isinstance(weights, JointWeights):
+        return weights.of(numbers)
     return weights.T[numbers] if isinstance(weights, np.ndarray) else weights.take(numbers)
+
+
+def _columns(weights: Any, part: slice) -> Any:
+    """The weights of some of these signals, as a coder takes them."""
+    if weights is None or isinstance(weights, JointWeights):
+        return None if weights is None else weights.of(part)
+    return weights[part].T
 
 
 def _keep(coded: dict[int, scipy.sparse.csc_array], blocks: np.ndarray, codes: Any) -> None:

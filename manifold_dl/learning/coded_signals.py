@@ -82,7 +82,7 @@ def weight_blocks(weights: Any, n_signals: int, engine: Engine) -> BlockMap:
     parts = partition(n_signals)
     if weights is None:
         return engine.open([None] * len(parts))
-    rows = weights if weights.ndim == 1 else weights.T
+    rows = weights if weights.ndim == 1 else weights.T  # of `JointWeights` the products
     return engine.open([rows[part] for part in parts])
 
 

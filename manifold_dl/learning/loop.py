@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from manifold_dl._joint_weights import by_signal
 from manifold_dl._validation import each_warning_once
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.components.errors import ComponentError, naming
@@ -195,8 +196,9 @@ class LearningRun:
 
     def _ridge_penalty(self, ridge: float) -> float:
         """μ‖X‖². A weight per signal multiplies its ridge; weights of entries do not."""
-        by_signal = self.weights if self.weights is not None and self.weights.ndim == 1 else None
-        energies = code_energies(self.codes, self.scale.exponent, weights=by_signal) if ridge else np.zeros(1)
+        if not ridge:
+            return 0.0
+        energies = code_energies(self.codes, self.scale.exponent, weights=by_signal(self.weights))
         return ridge * float(energies.sum())
 
     def _step(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from manifold_dl._joint_weights import plain
 from manifold_dl._validation import as_dictionary
 from manifold_dl.coders.calling import as_codes
 from manifold_dl.components.calling import call, require_weights
@@ -41,7 +42,7 @@ def run_update(
     options: dict[str, Any] = {"iteration": iteration, "rng": rng}
     if weights is not None:
         require_weights(update, "update rule", run)
-        options["weights"] = weights
+        options["weights"] = plain(weights) if is_users(update) else weights
     _require_block_form(update, "update rule", signals)
     with naming(update, "update rule"):
         if not is_users(update):
@@ -65,7 +66,7 @@ def run_replacement(
     options = {}
     if weights is not None:
         require_weights(replace, "replacement policy", replace)
-        options = {"weights": weights}
+        options = {"weights": plain(weights) if is_users(replace) else weights}
     _require_block_form(replace, "replacement policy", signals)
     with naming(replace, "replacement policy"):
         outcome = replace(signals, dictionary, codes, **options)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl._joint_weights import by_signal
 from manifold_dl._validation import as_dictionary, as_observed
 from manifold_dl.engines import Engine, Threads
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, repetitions
@@ -121,8 +122,9 @@ def _users(codes: Support | BlockedCodes, weights: Any) -> np.ndarray:
         return codes.usage(weights).nonzero
     uses = np.ones(len(codes.indices), np.int64) if codes.values is None else (codes.values != 0).astype(int)
     if weights is not None:
-        by_signal = weights if weights.ndim == 1 else weights.any(axis=0)
-        uses *= np.repeat(repetitions(by_signal), np.diff(codes.indptr))
+        own = by_signal(weights)
+        own = np.asarray(weights).any(axis=0) if own is None else own
+        uses *= np.repeat(repetitions(own), np.diff(codes.indptr))
     return np.bincount(codes.indices, weights=uses, minlength=codes.n_atoms)
 
 

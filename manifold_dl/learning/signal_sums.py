@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from manifold_dl._joint_weights import by_signal
 from manifold_dl._validation import warn_once
 from manifold_dl.engines import BlockMap, Engine, Threads
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, CodesBlock
@@ -109,10 +110,10 @@ def _blocked_error(
 ) -> float:
     """‖Y − DX‖², in one round with the usage and the energies of the codes, which are asked for next."""
     error = coded_map(squared_error_block, signals, codes, weights, (atoms, exponent), codes.engine)
-    by_signal = weights if weights is not None and weights.ndim == 1 else None
-    energies = _energies_map(codes, exponent, by_signal)
+    own = by_signal(weights)
+    energies = _energies_map(codes, exponent, own)
     found = codes.engine.total(error, codes.usage_map(weights), energies)
-    squares, codes.usages[weights], codes.energies[exponent, by_signal] = found
+    squares, codes.usages[weights], codes.energies[exponent, own] = found
     return squares
 
 

@@ -21,7 +21,7 @@ from manifold_dl.kernels.reduced import Block, InnerFit
 
 
 class BlockWeights(NamedTuple):
-    """The weights of some signals: of their entries, or one per signal, or none."""
+    """The weights of some signals: of their entries, or one per signal, or both, or none."""
 
     entries: np.ndarray | None = None  # n×m: Σ ½w(y − Dx)² + p(x) in place of ½‖y − Dx‖² + p(x)
     roots: np.ndarray | None = None  # n: √w of weights of whole terms; the signals are multiplied by it
@@ -122,9 +122,10 @@ class LassoSolver:
         weights: BlockWeights = NO_WEIGHTS,
     ) -> InnerFit:
         """Codes, value and gradient of one block."""
-        if weights.entries is not None:
-            return reduced.fit_weighted_lasso(signals, weights.entries, prepared, self.alpha, self.mu, start)
-        return reduced.fit_lasso(signals, prepared, self.alpha, self.mu, start, weights.roots)
+        W, roots = weights
+        if W is not None:
+            return reduced.fit_weighted_lasso(signals, W, prepared, self.alpha, self.mu, start, roots)
+        return reduced.fit_lasso(signals, prepared, self.alpha, self.mu, start, roots)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from manifold_dl.images import inpaint
+from manifold_dl.coders import ForwardSelection
+from manifold_dl.images import Picture, cosines, inpaint
 from manifold_dl.images.filling import smooth_fill
+from manifold_dl.images.reconstruction import WeightedPatches, weighted_reconstruction
 
 SMALL = {"patch_size": 6, "n_atoms": 80, "n_patches": 1_000, "max_iter": 3}
 
@@ -69,6 +71,36 @@ def test_hole_without_any_observed_pixel_in_a_patch_is_filled_in():
     assert np.isfinite(result.image).all()
     # Between the extremes of the texture, with what an average may overshoot.
     assert clean.min() - 0.3 < result.image.min() and result.image.max() < clean.max() + 0.3
+
+
+def test_patches_without_missing_pixels_change_no_bit_of_the_missing_ones():
+    clean, mask = texture(channels=3), np.zeros((48, 56, 3), bool)
+    mask[20:22, 5:50] = True
+    picture = Picture.of(clean, 6)
+    patches = WeightedPatches(picture, mask, 0.2)
+    D, coder = cosines(picture, 64), ForwardSelection(sparsity=20, tol=108 * 1e-4)
+    some, every = (
+        weighted_reconstruction(patches, D, coder, only_missing=choice) for choice in (True, False)
+    )
+    np.testing.assert_array_equal(some[mask], every[mask])
+    np.testing.assert_array_equal(some[:12], clean[:12])  # no patch with a missing pixel reaches there
+
+
+@pytest.mark.parametrize("sigma", [None, 0.01])
+def test_pixels_between_patches_keep_their_first_estimate(sigma):
+    clean, mask = texture(), missing_at_random(0.3)
+    result = inpaint(np.where(mask, np.nan, clean), mask, stride=9, sigma=sigma, **SMALL)
+    assert error(result.image, clean) < 0.1
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_pictures_of_any_offset_are_filled_in(offset):
+    # Near 1e9 single precision would not resolve the picture: it is used for ordinary pictures only.
+    clean, mask = 255 * texture(), missing_at_random(0.3)
+    result = inpaint(clean + offset, mask, **SMALL)
+    assert result.image.dtype == result.dictionary.dtype == np.float64
+    np.testing.assert_array_equal(result.image[~mask], (clean + offset)[~mask])
+    assert error(result.image - offset, clean) < 10
 
 
 def test_smooth_fill_continues_a_plane_and_keeps_what_is_known():

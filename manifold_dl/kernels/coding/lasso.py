@@ -72,9 +72,10 @@ def weighted_lasso(
     roots: np.ndarray,
     settings: LassoSettings,
     start: StartingCodes | None = None,
+    factors: np.ndarray | None = None,
 ) -> Codes:
     """The same for each row of `signals` = √w∘y with `roots` = √w."""
-    factors = np.ones(len(signals), signals.dtype)
+    factors = np.ones(len(signals), signals.dtype) if factors is None else factors
     return _solve_with_checks(dictionary, signals, roots, settings, factors, start)
 
 

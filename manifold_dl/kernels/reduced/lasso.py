@@ -53,11 +53,11 @@ def fit_weighted_lasso(
     alpha: float,
     mu: float,
     start: StartingCodes | None = None,
+    roots: np.ndarray | None = None,
 ) -> InnerFit:
     """See `reference_lasso.fit_weighted_lasso`."""
-    roots = np.sqrt(weights)
-    codes = weighted_lasso(dictionary, roots * signals, roots, _settings(signals, alpha, mu), start)
-    factors = np.ones(len(signals), signals.dtype)
+    own, factors = np.sqrt(weights), np.ones(len(signals), signals.dtype) if roots is None else roots
+    codes = weighted_lasso(dictionary, own * signals, own, _settings(signals, alpha, mu), start, factors)
     return _add_up(signals, weights, dictionary.atoms, (alpha, mu), factors, codes)
 
 

@@ -43,9 +43,11 @@ def fit_weighted_lasso(
     alpha: float,
     mu: float,
     start: StartingCodes | None = None,
+    roots: np.ndarray | None = None,
 ) -> InnerFit:
     """The same with a weight for every entry, n×m like the signals: Σ ½w(y − Dx)² in place of ½‖y − Dx‖²."""
-    return _fit(signals, weights, dictionary.atoms, alpha, mu, np.ones(len(signals)))
+    factors = np.ones(len(signals)) if roots is None else roots
+    return _fit(signals, weights, dictionary.atoms, alpha, mu, factors)
 
 
 def _fit(
