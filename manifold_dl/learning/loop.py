@@ -17,7 +17,6 @@ from manifold_dl._validation import each_warning_once
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.components.errors import ComponentError, naming
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals
-from manifold_dl.engines.rounds import ClusterError
 from manifold_dl.engines.threads import using_engine, using_threads
 from manifold_dl.engines.units import times_square
 from manifold_dl.learning.adapters import CallbackGroup, UpdateAdapter
@@ -279,7 +278,8 @@ class LearningRun:
         _, D, codes = self.best
         if codes is None:
             codes = self._codes_of_best(error)
-        is_lost = isinstance(error, ClusterError)
+        # A lost cluster, a full disk: nothing more can be computed there. A `ClusterError` is an OSError.
+        is_lost = isinstance(error, OSError | MemoryError)
         error.partial = self._result(D, codes, Reason.FAILED, is_lost)  # type: ignore[attr-defined]
         error.add_note("Its attribute `partial` is the result until then, with the best dictionary.")
 
