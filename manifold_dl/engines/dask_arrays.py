@@ -90,7 +90,9 @@ def encoded(signals: Any, encode: Callable[..., Any], n_atoms: int, weights: Any
     dask.array.Array
         Its `compute()` is a csc_array.
     """
-    signals = signals.rechunk({0: -1})
+    # The blocks of the learning: in single precision the last bit of a code depends on where its block ends.
+    sizes = tuple(part.stop - part.start for part in partition(signals.shape[1]))
+    signals = signals.rechunk(((len(signals),), sizes))
     dtype = signals.dtype if signals.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     arrays, chunks = [signals], ((n_atoms,), signals.chunks[1])
     if weights is not None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from manifold_dl._validation import as_observed
 from manifold_dl.engines.blocked import BlockedSignals
-from manifold_dl.engines.blocked_weights import BlockedWeights, root_block, rooted_block
+from manifold_dl.engines.blocked_weights import BlockedWeights, range_block, root_block, rooted_block
 from manifold_dl.engines.protocol import BlockMap, Engine, partition
 from manifold_dl.engines.sources import as_signals
 
@@ -81,7 +81,10 @@ def as_weighted_signals(signals: Any, weights: Any, engine: Engine) -> WeightedS
     if W.ndim == 1:
         roots = np.sqrt(W)
         rows, energy, exponent = as_signals((np.ascontiguousarray(Y.T) * roots[:, None]).T, engine)
-        return WeightedSignals(rows, energy, exponent, None, roots, float(W.sum(dtype=float)))
+        (found,) = engine.total(
+            BlockMap(range_block, (engine.open([W[part] for part in partition(len(W))]),))
+        )
+        return WeightedSignals(rows, energy, exponent, None, roots, found.total)
     rows, _, exponent = as_signals(Y, engine)
     W = np.ascontiguousarray(W.T)
     energy, total = weighted_sums(rows, W, engine)

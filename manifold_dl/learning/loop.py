@@ -30,7 +30,7 @@ from manifold_dl.learning.minibatch import OnlineState
 from manifold_dl.learning.outcomes import run_replacement
 from manifold_dl.learning.result import Reason, Result, warn_if_refused
 from manifold_dl.learning.run_settings import Best, Restart, Settings
-from manifold_dl.learning.signal_sums import LossScale, code_energies, explained_fraction, squared_error
+from manifold_dl.learning.signal_sums import LossScale, code_energies, squared_error, unexplained_fraction
 from manifold_dl.learning.stagnation import Stagnation
 from manifold_dl.learning.validation import validation_loss
 from manifold_dl.problem.counts import Counts, count_evaluations
@@ -74,6 +74,7 @@ class LearningRun:
         self.best = Best(self.state.best_loss, self.state.best_dictionary, self.state.best_codes)
         self.online = self.state.online or OnlineState(np.zeros(n_atoms))
         self.iteration: int | None = None  # the one at work
+        self.unexplained = math.nan  # ‖Y − DX‖²/‖Y‖² of the result
 
     def learn(self) -> Result:
         """Run the loop to its end.
@@ -261,13 +262,12 @@ class LearningRun:
     def _result(self, D: np.ndarray, codes: Any, reason: Reason, is_lost: bool = False) -> Result:
         # Codes of zero, for want of others, take the place of codes that a lost cluster has.
         is_unknown = is_lost or isinstance(self.signals, BlockedSignals) > isinstance(codes, BlockedCodes)
-        explained = math.nan
         if not is_unknown:
-            explained = explained_fraction(self.signals, D, codes, weights=self.weights)
+            self.unexplained = unexplained_fraction(self.signals, D, codes, weights=self.weights)
         if isinstance(codes, BlockedCodes):
             codes = codes_of_result(self.signals, self.weights, self.settings.coder, D, codes, is_lost)
         # A copy, so that the next run with the same History does not take this one's columns away.
-        return Result(D, codes, self.history.copy(), reason, explained, self.settings.record)
+        return Result(D, codes, self.history.copy(), reason, 1 - self.unexplained, self.settings.record)
 
     def _add_partial(self, error: Exception) -> None:
         """Give an error the iteration where it happened, and the best result until then."""
