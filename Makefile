@@ -51,7 +51,7 @@ SWAPS ?= 3000
 test-swaps: .venv/installed-test  ## 3,000 random combinations of parts, each compared with another answer (test has 300)
 	$(BIN)/python -m pytest -n auto tests/test_swaps.py --swaps $(SWAPS)
 
-catalogue: .venv/installed-test  ## 94 kinds of bad and odd input through seven functions, as a table
+catalogue: .venv/installed-test  ## 139 kinds of bad and odd input through nine functions, as a table
 	PYTHONPATH=tests $(BIN)/python tests/catalogue.py
 
 FUZZ ?= 3000

@@ -94,6 +94,7 @@ def _as_sample_weight(sample_weight: Any, n_samples: int, dtype: np.dtype) -> np
     """One finite weight ≥ 0 for every sample; None if all of them are 1."""
     if sample_weight is None:
         return None
+    require_unmasked(sample_weight, "sample_weight")
     weights = np.asarray(sample_weight)
     if weights.shape not in ((), (n_samples,)):
         raise ValueError(

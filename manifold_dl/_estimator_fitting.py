@@ -114,6 +114,8 @@ class DictionaryFitting(NestedParameters):
     def _learn_batch(self, X: Any, sample_weight: Any) -> None:
         first = "components_" not in vars(self)
         signals, weights = signals_of(self, X, reset=first, sample_weight=sample_weight)
+        if weights is not None and not weights.any():
+            raise ValueError("all weights of this batch are zero: there is nothing to learn from.")
         dictionary = self._begin_stream(signals, weights) if first else self.components_.T
         with self._threads():
             dictionary, self._state, step = online_step(

@@ -53,11 +53,13 @@ def require_finite(array: np.ndarray, name: str, total: float) -> None:
     if not np.isfinite(total) and not np.isfinite(array).all():
         wrong = np.argwhere(~np.isfinite(array))
         row, column = wrong[0][:2]
-        several = (
-            f", the first of {len(wrong)} entries that are" if len(wrong) > 1 else ", the only entry that is"
-        )
-        first = f"{name} holds {array[tuple(wrong[0])]} at row {row}, column {column}"
-        raise ValueError(f"{first}{several} NaN or infinite; clean the data first.")
+        raise not_finite(name, array[tuple(wrong[0])], f"at row {row}, column {column}", len(wrong))
+
+
+def not_finite(name: str, value: float, place: str, count: int) -> ValueError:
+    """The error about so many entries that are NaN or infinite, of which the first is at `place`."""
+    several = f"the first of {count} entries that are" if count > 1 else "the only entry that is"
+    return ValueError(f"{name} holds {value} {place}, {several} NaN or infinite; clean the data first.")
 
 
 def as_weights(weights: Any, m: int, n: int, dtype: DTypeLike) -> Any:

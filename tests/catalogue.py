@@ -1,4 +1,4 @@
-"""Bad and odd input of all kinds, given to seven functions: refused with a sentence, or a sound answer.
+"""Bad and odd input of all kinds, given to nine functions: refused with a sentence, or a sound answer.
 
 `python tests/catalogue.py` prints the table. A run is *silent* if what has to be refused is accepted, or if
 an answer is wrong: not finite, not on the spheres, or another one than that of the same numbers in their
@@ -15,6 +15,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import scipy.sparse
+from catalogue_arguments import ARGUMENTS, value
+from catalogue_matrices import CODES, DICTIONARIES
 from catalogue_signals import REFUSED, SIGNALS, WORKS
 
 import manifold_dl as mdl
@@ -23,58 +25,11 @@ D, X, Y = mdl.datasets.synthetic(8, 12, 60, sparsity=3, snr_db=20, rng=0)
 GOOD = {
     **{"signals": Y, "dictionary": D, "codes": X, "n_atoms": 12, "sparsity": 3, "max_iter": 2, "tol": 0.0},
     **{"mu": 0.1, "rng": 0, "threads": 1, "callbacks": (), "update": None, "coder": None, "start": D},
+    **{"validation": None, "minibatches": None, "alpha": 0.1, "weights": None, "entry weights": None},
 }
+WEIGHTS = np.random.default_rng(0).uniform(0.5, 3, 60)  # what odd weights are made of
 
 
-def broken(**parts):
-    def change(X):
-        X = X.copy()
-        for name, (place, value) in parts.items():
-            getattr(X, name)[place] = value
-        return X
-
-    return change
-
-
-def value(item):
-    return lambda good: item
-
-
-def relabelled(X):
-    X = scipy.sparse.csc_array(X)
-    X.indices, X.data = X.indices[::-1].copy(), X.data[::-1].copy()  # not sorted inside a column
-    return scipy.sparse.csc_array((X.data, X.indices, X.indptr), shape=X.shape)
-
-
-DICTIONARIES = {
-    "dictionary with NaN": (REFUSED, lambda D: np.where(D > 0.5, np.nan, D)),
-    "dictionary with a zero atom": (REFUSED, lambda D: D * (np.arange(12) != 4)),
-    "atoms of another length": (REFUSED, lambda D: D[:6]),
-    "masked dictionary": (REFUSED, lambda D: np.ma.masked_array(D)),
-    "complex dictionary": (REFUSED, lambda D: D + 1j),
-    "dictionary of text": (REFUSED, lambda D: D.astype(str)),
-    "atoms of norm 1e160": (WORKS, lambda D: 1e160 * D),
-    "atoms of norm 1e-160": (WORKS, lambda D: 1e-160 * D),
-    "equal atoms": (WORKS, lambda D: D[:, [0, 0, *range(2, 12)]]),
-    "whole numbers as atoms": (WORKS, lambda D: np.rint(9 * D).astype(int)),
-    "float32 dictionary": (WORKS, lambda D: D.astype(np.float32)),
-    "dictionary as lists": (WORKS, lambda D: D.tolist()),
-}
-CODES = {
-    "codes with NaN": (REFUSED, lambda X: scipy.sparse.csc_array(X * np.nan)),
-    "indptr beyond the memory": (REFUSED, broken(indptr=(3, 10**6))),
-    "indptr that descends": (REFUSED, broken(indptr=(5, 0))),
-    "index outside": (REFUSED, broken(indices=(7, 99))),
-    "negative index": (REFUSED, broken(indices=(7, -3))),
-    "codes of another shape": (REFUSED, lambda X: X[:, :40]),
-    "masked codes": (REFUSED, lambda X: np.ma.masked_array(X.toarray())),
-    "codes of text": (REFUSED, lambda X: X.toarray().astype(str)),
-    "dense codes": (WORKS, lambda X: X.toarray()),
-    "csr codes": (WORKS, lambda X: X.tocsr()),
-    "unsorted codes": (WORKS, relabelled),
-    "no codes at all": (WORKS, lambda X: scipy.sparse.csc_array(X.shape)),
-    "codes of 1e17": (WORKS, lambda X: X * 1e17),
-}
 PARAMETERS = {
     "n_atoms = 0": ("n_atoms", REFUSED, value(0)),
     "n_atoms = 2.5": ("n_atoms", REFUSED, value(2.5)),
@@ -100,6 +55,7 @@ KINDS = (
     | {name: ("dictionary", *kind) for name, kind in DICTIONARIES.items()}
     | {name: ("codes", *kind) for name, kind in CODES.items()}
     | PARAMETERS
+    | ARGUMENTS
 )
 
 
@@ -118,32 +74,57 @@ def _learning(given):
     }
 
 
+def _weights(given):
+    entries = getattr(given, "entry weights")
+    return given.weights if entries is None else entries
+
+
 def learn(given):
-    options = _learning(given) | {"rng": given.rng, "threads": given.threads}
+    options = _learning(given) | {"rng": given.rng, "threads": given.threads, "weights": _weights(given)}
+    options |= {"validation": given.validation, "minibatches": given.minibatches}
     return mdl.learn_dictionary(given.signals, given.n_atoms, **options).dictionary
 
 
+def minibatches(given):
+    """A pass over mini-batches before a full iteration."""
+    passes = mdl.MiniBatches(size=1024) if given.minibatches is None else given.minibatches
+    return learn(SimpleNamespace(**vars(given) | {"minibatches": passes}))
+
+
 def simco(given):
-    return mdl.SimCO(mu=given.mu, threads=given.threads)(
-        given.signals, given.dictionary, given.codes, rng=given.rng
-    )[0]
+    rule = mdl.SimCO(mu=given.mu, threads=given.threads)
+    weights = _weights(given)
+    return rule(given.signals, given.dictionary, given.codes, rng=given.rng, weights=weights)[0]
 
 
 def ksvd(given):
     codes = given.codes if given.dictionary is D else scipy.sparse.csc_array(X * 1.0)
     rule = mdl.KSVD(mu=given.mu, threads=given.threads)
-    return rule(given.signals, given.dictionary, codes, rng=given.rng)[0]
+    weights = given.weights
+    return rule(given.signals, given.dictionary, codes, rng=given.rng, weights=weights)[0]
 
 
 def problem(given):
     """The direction of the gradient on the spheres, as a matrix of unit columns that can be compared."""
-    made = mdl.update_problem(given.signals, given.codes, mu=given.mu, threads=given.threads)
-    made.codes(D)
-    return unit(made.euclidean_gradient(D)) if np.isfinite(made.cost(D)) else np.nan * D
+    options = {"mu": given.mu, "threads": given.threads, "weights": _weights(given)}
+    return _slope(mdl.update_problem(given.signals, given.codes, **options), D)
+
+
+def lasso(given):
+    """The same for codes of an absolute alpha: it is that of the signals as they are given."""
+    options = {"mu": given.mu, "threads": given.threads, "weights": _weights(given), "alpha": given.alpha}
+    return _slope(mdl.lasso_problem(given.signals, given.n_atoms, **options), given.dictionary)
+
+
+def _slope(made, dictionary):
+    made.codes(dictionary)
+    gradient = made.euclidean_gradient(dictionary)
+    return unit(np.array(gradient)) if np.isfinite(made.cost(dictionary)) else np.nan * gradient
 
 
 def encode(given):
-    codes = _coder(given).encode(given.signals, given.dictionary, threads=given.threads)
+    weights = _weights(given)
+    codes = _coder(given).encode(given.signals, given.dictionary, threads=given.threads, weights=weights)
     return unit(codes.toarray())
 
 
@@ -171,21 +152,25 @@ def _model(given):
 
 
 def fit(given):
-    return _model(given).fit(_rows(given.signals)).components_.T
+    return _model(given).fit(_rows(given.signals), sample_weight=given.weights).components_.T
 
 
 def partial_fit(given):
-    return _model(given).partial_fit(_rows(given.signals)).components_.T
+    return _model(given).partial_fit(_rows(given.signals), sample_weight=given.weights).components_.T
 
 
+BOTH_WEIGHTS = ("weights", "entry weights")
+FUNCTION_ONLY = ("alpha", "entry weights", "validation", "minibatches")
 READS = {
-    "learn_dictionary": (learn, set(GOOD)),
-    "SimCO": (simco, {"signals", "dictionary", "codes", "mu", "threads"}),
-    "KSVD": (ksvd, {"signals", "dictionary", "codes", "mu", "threads"}),
-    "update_problem": (problem, {"signals", "codes", "mu", "threads"}),
-    "encode": (encode, {"signals", "dictionary", "codes", "sparsity", "threads"}),
-    "fit": (fit, set(GOOD) - {"threads"}),
-    "partial_fit": (partial_fit, set(GOOD) - {"threads", "max_iter", "tol", "callbacks"}),
+    "learn_dictionary": (learn, set(GOOD) - {"alpha"}),
+    "mini-batches": (minibatches, set(GOOD) - {"alpha", "codes"}),  # given supports are of all signals
+    "SimCO": (simco, {"signals", "dictionary", "codes", "mu", "threads", *BOTH_WEIGHTS}),
+    "KSVD": (ksvd, {"signals", "dictionary", "codes", "mu", "threads", "weights"}),
+    "update_problem": (problem, {"signals", "codes", "mu", "threads", *BOTH_WEIGHTS}),
+    "lasso_problem": (lasso, {"signals", "n_atoms", "mu", "threads", "alpha", *BOTH_WEIGHTS}),
+    "encode": (encode, {"signals", "dictionary", "codes", "sparsity", "threads", *BOTH_WEIGHTS}),
+    "fit": (fit, set(GOOD) - {"threads", *FUNCTION_ONLY}),
+    "partial_fit": (partial_fit, set(GOOD) - {"threads", "max_iter", "tol", "callbacks", *FUNCTION_ONLY}),
 }
 
 
@@ -194,7 +179,8 @@ def outcome(kind, entry):
     (argument, expected, change), (call, reads) = KINDS[kind], READS[entry]
     if argument not in reads:
         return "-", ""
-    given = SimpleNamespace(**GOOD | {argument: change(GOOD[argument])})
+    good = {"weights": WEIGHTS, "entry weights": WEIGHTS, "validation": Y}.get(argument, GOOD[argument])
+    given = SimpleNamespace(**GOOD | {argument: change(good)})
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a warning is more than what is asked for here
@@ -234,7 +220,7 @@ def tolerance(answer):
 
 def _plain_signals(kind, entry, signals):
     # Units do not matter, unless codes in the old ones are given, which K-SVD goes on from.
-    signals = Y if kind.startswith("times") and entry != "KSVD" else signals
+    signals = Y if kind.startswith("times") and entry not in ("KSVD", "lasso_problem") else signals
     return np.ascontiguousarray(np.asarray(signals, dtype=float))
 
 
@@ -251,7 +237,12 @@ def _plain_codes(kind, entry, codes):
     return plain
 
 
+def _plain_weights(kind, entry, weights):
+    return None if kind.endswith("ones") else np.ascontiguousarray(np.asarray(weights, dtype=float))
+
+
 PLAIN = {"signals": _plain_signals, "dictionary": _plain_dictionary, "codes": _plain_codes}
+PLAIN |= {"weights": _plain_weights, "entry weights": _plain_weights}
 
 
 def is_sentence(error):

@@ -110,6 +110,12 @@ def rules(draw, d, threads):
     )
 
 
+def minibatches():
+    """None, or passes over mini-batches, of which a problem of 2,500 signals has several."""
+    some = [mdl.MiniBatches(size=1024), mdl.MiniBatches(size=2048, full=0.5, steps=1)]
+    return st.sampled_from([None, *some, mdl.MiniBatches(full=0.0, memory=5.0), False])
+
+
 @st.composite
 def coders(draw, m, d):
     sparsity = draw(st.integers(1, min(m, d)))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl._files import mapped_array
 from manifold_dl._validation import as_matrix
 
 
@@ -32,7 +33,7 @@ def open_large(path: Path, columns: bool, missing: str | None, threads: int | No
     engine = Threads(threads)
     if path.suffix != ".npy" or not path.is_file() or path.stat().st_size <= engine.memory:
         return None
-    given = np.load(path, mmap_mode="r") if columns else path
+    given = mapped_array(path) if columns else path
     if missing is None:
         return open_signals(given, engine=engine), None
     _require_nan(missing)
@@ -92,18 +93,7 @@ def read_signals(path: Path, columns: bool, finite: bool = True) -> np.ndarray:
     ValueError
         If the file is not such a matrix. Rows and columns in messages are those of the file, from 0.
     """
-    try:
-        array = np.load(
-            path, mmap_mode="r", allow_pickle=False
-        )  # mapped: the size in the header is checked against the file
-    except (FileNotFoundError, PermissionError):
-        raise
-    except (ValueError, EOFError, OSError, SyntaxError):  # NumPy's message would advise to unpickle it
-        raise ValueError(f"{path} is no .npy file of numbers, or a damaged one.") from None
-    if not isinstance(array, np.ndarray):
-        array.close()
-        raise ValueError(f"{path} is an archive of arrays; give a .npy file with one matrix.")
-    matrix = as_matrix(array, str(path), finite=finite)
+    matrix = as_matrix(mapped_array(path), str(path), finite=finite)
     return matrix if columns else matrix.T
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from manifold_dl._validation import warn_once
+from manifold_dl._validation import not_finite, warn_once
 from manifold_dl.engines.protocol import BlockMap, Engine, partition
 from manifold_dl.engines.units import ORDINARY, divide, exponent_of
 
@@ -31,12 +31,12 @@ class BlockStatistics:
 
     energy: float
     largest: float  # |y|, over all entries
-    first_bad: int  # the number of the first signal that is not finite; −1 if all are
+    n_bad: int = 0  # entries that are not finite
+    first_bad: tuple[int, int, float] | None = None  # signal, entry and value of the first of them
 
     def __add__(self, other: "BlockStatistics") -> "BlockStatistics":
-        bad = self.first_bad if self.first_bad >= 0 else other.first_bad
-        largest = max(self.largest, other.largest)
-        return BlockStatistics(self.energy + other.energy, largest, bad)
+        energy, largest = self.energy + other.energy, max(self.largest, other.largest)
+        return BlockStatistics(energy, largest, self.n_bad + other.n_bad, self.first_bad or other.first_bad)
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,9 @@ class BlockedSignals:
     def _measure(self, name: str) -> tuple[float, float, int]:
         """‖Y‖², max |y| and the exponent of the units in which no square overflows or vanishes."""
         (found,) = self.engine.total(BlockMap(statistics_block, (self.given, self.firsts)))
-        if found.first_bad >= 0:
-            raise ValueError(
-                f"{name} holds NaN or infinity, first in signal {found.first_bad}; clean the data first."
-            )
+        if found.first_bad is not None:
+            signal, entry, value = found.first_bad
+            raise not_finite(name, value, f"in signal {signal}, entry {entry}", found.n_bad)
         safe = 2.0 ** (2 * ORDINARY[self.dtype])
         if math.isfinite(found.energy) and 1 / safe <= found.energy <= safe:
             return found.energy, found.largest, 0
@@ -267,14 +266,15 @@ def repetitions(weights: np.ndarray) -> np.ndarray:
 
 
 def statistics_block(rows: np.ndarray, first: int) -> tuple[BlockStatistics, None]:
-    """Energy, largest entry and the first signal that is not finite, of one block."""
+    """Energy, largest entry and the first entry that is not finite, of one block."""
     with np.errstate(over="ignore", invalid="ignore"):
         energy = float(np.einsum("ij,ij->", rows, rows, dtype=float))
-        largest, bad = max(float(rows.max()), -float(rows.min())), -1
-    if not math.isfinite(energy):
-        wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-        bad = first + int(wrong[0]) if len(wrong) else -1
-    return BlockStatistics(energy, largest, bad), None
+        largest = max(float(rows.max()), -float(rows.min()))
+    wrong = np.argwhere(~np.isfinite(rows)) if not math.isfinite(energy) else []
+    if len(wrong) == 0:
+        return BlockStatistics(energy, largest), None
+    j, i = (int(number) for number in wrong[0])
+    return BlockStatistics(energy, largest, len(wrong), (first + j, i, float(rows[j, i]))), None
 
 
 def divided_block(rows: np.ndarray, exponent: int) -> tuple[None, np.ndarray]:

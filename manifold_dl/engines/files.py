@@ -6,6 +6,7 @@ compressed chunks, other types of numbers) is first written as rows into a scrat
 the signals goes to scratch files, too, where it exceeds the memory of the engine (`scratch.py`).
 """
 
+import math
 import os
 import shutil
 import tempfile
@@ -16,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl._files import mapped_array
 from manifold_dl._validation import as_matrix
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.protocol import Engine, partition
-from manifold_dl.engines.scratch import Budget, MappedBlocks
+from manifold_dl.engines.scratch import Budget, MappedBlocks, full_disk, full_disk_named
 from manifold_dl.engines.threads import Threads
 from manifold_dl.engines.worker import Lazy
 
@@ -105,8 +107,9 @@ def open_path(path: str | os.PathLike[str], engine: Engine, finite: bool = True)
             "one length and one type is needed."
         )
     fits = sum(array.nbytes for array in arrays) <= getattr(engine, "memory", 0)
-    if fits:
-        return np.asfortranarray(as_matrix(np.concatenate(arrays).T, str(path), finite))
+    if fits:  # rows and columns in messages are those of the file
+        rows = [as_matrix(array, str(one), finite) for array, one in zip(arrays, paths, strict=True)]
+        return np.asfortranarray(np.concatenate(rows).T)
     if arrays[0].dtype in FLOATS and all(array.flags.c_contiguous for array in arrays):
         return RowFiles(arrays, paths).open(engine)
     starts = np.cumsum([0, *(len(array) for array in arrays)])
@@ -156,11 +159,8 @@ def open_memmap(array: np.memmap, engine: Engine, finite: bool = True) -> Any:
 
 def map_matrix(path: Path) -> np.ndarray:
     """A matrix of a `.npy` file, mapped into memory. Writing to its pages does not change the file."""
-    try:
-        array = np.load(path, mmap_mode="c", allow_pickle=False)
-    except (ValueError, EOFError, SyntaxError):  # NumPy's message would advise to unpickle it
-        raise ValueError(f"{path} is no .npy file of numbers, or a damaged one.") from None
-    if not isinstance(array, np.ndarray) or array.ndim != 2 or 0 in array.shape:
+    array = mapped_array(path, "c")
+    if array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"{path} holds no matrix with a signal in every row.")
     return np.asarray(array)
 
@@ -170,21 +170,31 @@ def _open_zarr(path: Path) -> Any:
         import zarr
     except ImportError:
         raise ImportError(f"{path} needs the package zarr: pip install zarr.") from None
-    return _Transposable(zarr.open_array(path, mode="r"))
+    try:
+        rows = zarr.open_array(path, mode="r")
+    except Exception as error:  # a damaged description of an array can make zarr raise anything
+        raise ValueError(f"{path} is no zarr array of numbers, or a damaged one: {error}") from None
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise ValueError(f"{path} holds no matrix with a signal in every row.")
+    return _Transposable(rows, path)
 
 
 class _Transposable:
     """An n×m zarr array, read as the m×n matrix of signals: zarr does not transpose."""
 
-    def __init__(self, rows: Any) -> None:
+    def __init__(self, rows: Any, path: Path) -> None:
         self._rows, self.dtype, self.shape = rows, rows.dtype, rows.shape[::-1]
+        self._path = path
         self.T = self
 
     def __getitem__(self, index: tuple[slice, slice]) -> np.ndarray:
-        return self._rows[index[1], index[0]].T
+        try:
+            return self._rows[index[1], index[0]].T
+        except Exception as error:  # as above: of a damaged chunk
+            raise ValueError(f"{self._path} is damaged: {error}") from None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return self._rows[:].T
+        return self[:, :]
 
 
 def _copied(
@@ -200,12 +210,32 @@ def _copied(
     if np.dtype(dtype).kind not in "fiub":
         raise TypeError(f"signals has dtype {dtype}; only real numbers are accepted.")
     folder = tempfile.mkdtemp(prefix="manifold_dl-", dir=getattr(engine, "scratch", None))
-    path = Path(folder) / "rows.npy"
-    rows = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape)
-    for part in partition(shape[0]):
-        rows[part] = read(part)
-    rows.flush()
-    del rows
-    source = RowFiles([map_matrix(path)], [path])
+    try:
+        path = _written(read, shape, np.dtype(kind), Path(folder))
+        source = RowFiles([map_matrix(path)], [path])
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
     return source.open(engine)
+
+
+def _written(
+    read: Callable[[slice], np.ndarray], shape: tuple[int, int], dtype: np.dtype, folder: Path
+) -> Path:
+    """A `.npy` file with these rows. Written, not mapped: on a full disk a mapped page kills the process."""
+    size, left = math.prod(shape) * dtype.itemsize, shutil.disk_usage(folder).free
+    if size > left:
+        raise full_disk(folder.parent, f"{size / 2**20:,.0f} MiB are needed and {left / 2**20:,.0f} are left")
+    path = folder / "rows.npy"
+    with open(path, "wb") as file:
+        description = np.lib.format.dtype_to_descr(dtype)
+        header = {"descr": description, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for part in partition(shape[0]):
+            rows = np.ascontiguousarray(read(part), dtype)
+            with full_disk_named(folder.parent):
+                file.write(rows.data)
+        with full_disk_named(folder.parent):
+            file.flush()
+    return path

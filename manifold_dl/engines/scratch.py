@@ -10,12 +10,31 @@ import os
 import pickle
 import tempfile
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from manifold_dl.kernels.memory import aligned
+
+
+def full_disk(folder: Any, reason: Any) -> OSError:
+    """The error where scratch files find no space."""
+    return OSError(
+        f"no space for scratch files in {folder}: {reason}. Name another folder with "
+        "engines.Threads(scratch=...), or keep more in memory with Threads(memory=...)."
+    )
+
+
+@contextmanager
+def full_disk_named(folder: Any) -> Iterator[None]:
+    """Inside the block a failure to write says where, and what can be done."""
+    try:
+        yield
+    except OSError as error:
+        raise full_disk(folder, error.strerror) from error
 
 
 class Budget:
@@ -120,8 +139,9 @@ class StoredStates:
             start = self._end
             self._end += len(head) + sum(array.nbytes for array in arrays)
         position = start
-        for part in [memoryview(head), *arrays]:
-            position += _write_all(self._files[0].fileno(), part, position)
+        with full_disk_named(self._blocks.folder or tempfile.gettempdir()):
+            for part in [memoryview(head), *arrays]:
+                position += _write_all(self._files[0].fileno(), part, position)
         return Stored(start, len(head), [array.nbytes for array in arrays])
 
     def _read(self, stored: Stored) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from manifold_dl._joint_weights import JointWeights, by_signal
 from manifold_dl._validation import as_observed
 from manifold_dl.engines.blocked import BlockedSignals
-from manifold_dl.engines.blocked_weights import BlockedWeights, root_block, rooted_block
+from manifold_dl.engines.blocked_weights import BlockedWeights, range_block, root_block, rooted_block
 from manifold_dl.engines.protocol import BlockMap, Engine, partition
 from manifold_dl.engines.sources import as_signals
 
@@ -85,7 +85,9 @@ def as_weighted_signals(signals: Any, weights: Any, engine: Engine) -> WeightedS
         Y = (np.ascontiguousarray(Y.T) * roots[:, None]).T
     rows, energy, exponent = as_signals(Y, engine)
     if W.ndim == 1:
-        return WeightedSignals(rows, energy, exponent, None, roots, float(W.sum(dtype=float)))
+        blocks = engine.open([W[part] for part in partition(len(W))])
+        (found,) = engine.total(BlockMap(range_block, (blocks,)))
+        return WeightedSignals(rows, energy, exponent, None, roots, found.total)
     entries = np.ascontiguousarray((W.entries if isinstance(W, JointWeights) else W).T)
     energy, total = weighted_sums(rows, entries, engine)
     total = total if own is None else float(W.products.sum(dtype=float))

@@ -16,6 +16,8 @@ from manifold_dl._files import write_atomically
 from manifold_dl._validation import as_dictionary
 
 NAME = "atoms"
+SHOWN = 10  # names of tensors in an error
+DTYPES = {f"{kind}{bits}" for kind in "FIU" for bits in (8, 16, 32, 64)} - {"F8"}
 
 
 def save_dictionary(dictionary: Any, path: str | os.PathLike[str]) -> None:
@@ -80,7 +82,15 @@ def load_dictionary(path: str | os.PathLike[str], name: str = NAME) -> np.ndarra
         with safe_open(path, framework="numpy") as file:
             names = list(file.keys())
             if name not in names:
-                raise ValueError(f"{path} holds no tensor {name!r}, but {json.dumps(sorted(names))}.")
+                several = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+                known = json.dumps(sorted(names)[:SHOWN])
+                raise ValueError(f"{path} holds no tensor {name!r}, but {known}{several}.")
+            dtype = file.get_slice(name).get_dtype()
+            if dtype not in DTYPES:
+                raise ValueError(
+                    f"the tensor {name!r} of {path} has type {dtype}, which NumPy does not know; convert it "
+                    "to F32 first."
+                )
             rows = file.get_tensor(name)
     except SafetensorError as error:
         raise ValueError(f"{path} is damaged, or no safetensors file: {error}") from error

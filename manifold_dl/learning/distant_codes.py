@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from manifold_dl._files import mapped_array
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals
 from manifold_dl.engines.blocked_weights import BlockedWeights
 from manifold_dl.engines.files import RowFiles
 from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.threads import Threads, using_engine
+
+FILES = ("indptr", "indices", "values")  # of a folder with codes, each a .npy file
 
 
 def codes_of_result(
@@ -127,6 +130,7 @@ class LazyCodes:
         """
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / "indptr.npy").unlink(missing_ok=True)  # written last: without it the others are incomplete
         sizes, count = [np.zeros(1, np.int64)], 0
         with open(folder / "values.tmp", "wb") as values, open(folder / "indices.tmp", "wb") as indices:
             for block in self.blocks():
@@ -152,9 +156,21 @@ def load_codes(path: str | os.PathLike[str], n_atoms: int) -> scipy.sparse.csc_a
     Returns
     -------
     csc_array
+
+    Raises
+    ------
+    ValueError
+        If the files are damaged, or lead to other atoms.
     """
-    arrays = [np.load(Path(path) / f"{name}.npy", mmap_mode="r") for name in ("values", "indices", "indptr")]
-    return scipy.sparse.csc_array(tuple(arrays), shape=(n_atoms, len(arrays[2]) - 1))
+    indptr, indices, values = (mapped_array(Path(path) / f"{name}.npy") for name in FILES)
+    try:
+        if any(array.dtype.kind != "i" for array in (indptr, indices)):
+            raise ValueError("its indices are no whole numbers")
+        codes = scipy.sparse.csc_array((values, indices, indptr), shape=(n_atoms, len(indptr) - 1))
+        codes.check_format(full_check=True)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"the codes in {path} are damaged, or not for {n_atoms} atoms: {error}.") from None
+    return codes
 
 
 def _add_header(folder: Path, name: str, dtype: np.dtype, count: int) -> None:

@@ -22,7 +22,6 @@ from manifold_dl.components.settings import run_settings
 from manifold_dl.engines import Engine
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.opening import open_observed
-from manifold_dl.engines.units import unit_exponent
 from manifold_dl.learning.advice import warn_of_result
 from manifold_dl.learning.batching import MiniBatches, as_minibatches
 from manifold_dl.learning.checkpoint import RunState, load_checkpoint
@@ -31,7 +30,7 @@ from manifold_dl.learning.protocols import Callback, ReplacementPolicy
 from manifold_dl.learning.replacement import ReplaceAtoms
 from manifold_dl.learning.result import Reason, Result
 from manifold_dl.learning.run_settings import Restart, Settings
-from manifold_dl.learning.signal_sums import squared_error
+from manifold_dl.learning.signal_sums import unexplained_fraction
 from manifold_dl.learning.validation import as_validation
 from manifold_dl.updates import KSVD, SimCO
 from manifold_dl.updates.protocol import DictionaryUpdate, coder_of
@@ -179,12 +178,14 @@ def _best_of(
 ) -> Result:
     """The result with the smallest error of so many runs; those before a checkpoint are in its `state`."""
     first, best = (0, None) if state is None else (state.run, state.earlier)
+    errors: dict[int, float] = {}  # of the results of this call, by their id
     for number in range(first, restarts):
         error_of = None
         try:
             run = make_run(rng, Restart(number, best, state))
-            rng, state, error_of = run.rng, None, partial(_error_of, run.signals, run.weights)
+            rng, state, error_of = run.rng, None, partial(_error_of, run.signals, run.weights, errors)
             result = run.learn()
+            errors[id(result)] = run.unexplained
         except Exception as error:
             if best is not None:
                 found = getattr(error, "partial", None)
@@ -199,11 +200,13 @@ def _best_of(
     return best
 
 
-def _error_of(signals: Any, weights: Any, result: Result) -> float:
-    if isinstance(signals, BlockedSignals):  # the last where it is not known
-        return math.inf if math.isnan(result.explained) else 1 - result.explained
-    fit = signals, result.dictionary, result.codes
-    return squared_error(*fit, unit_exponent(signals), weights=weights)
+def _error_of(signals: Any, weights: Any, errors: dict[int, float], result: Result) -> float:
+    """‖Y − DX‖²/‖Y‖² of a result; of one whose codes are not here with the digits that `explained` has."""
+    error = errors.get(id(result), math.nan)
+    if math.isnan(error) and not isinstance(signals, BlockedSignals):
+        return unexplained_fraction(signals, result.dictionary, result.codes, weights=weights)
+    error = 1 - result.explained if math.isnan(error) else error
+    return math.inf if math.isnan(error) else error  # the last where it is not known
 
 
 def _require_numbers(n_atoms: int, max_iter: int, tol: float) -> None:

@@ -18,7 +18,6 @@ from manifold_dl._validation import each_warning_once
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.components.errors import ComponentError, naming
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals
-from manifold_dl.engines.rounds import ClusterError
 from manifold_dl.engines.threads import using_engine, using_threads
 from manifold_dl.engines.units import times_square
 from manifold_dl.learning.adapters import CallbackGroup, UpdateAdapter
@@ -32,7 +31,7 @@ from manifold_dl.learning.minibatch import OnlineState
 from manifold_dl.learning.outcomes import run_replacement
 from manifold_dl.learning.result import Reason, Result, warn_if_refused
 from manifold_dl.learning.run_settings import Best, Restart, Settings
-from manifold_dl.learning.signal_sums import LossScale, code_energies, explained_fraction, squared_error
+from manifold_dl.learning.signal_sums import LossScale, code_energies, squared_error, unexplained_fraction
 from manifold_dl.learning.stagnation import Stagnation
 from manifold_dl.learning.validation import validation_loss
 from manifold_dl.problem.counts import Counts, count_evaluations
@@ -76,6 +75,7 @@ class LearningRun:
         self.best = Best(self.state.best_loss, self.state.best_dictionary, self.state.best_codes)
         self.online = self.state.online or OnlineState(np.zeros(n_atoms))
         self.iteration: int | None = None  # the one at work
+        self.unexplained = math.nan  # ‖Y − DX‖²/‖Y‖² of the result
 
     def learn(self) -> Result:
         """Run the loop to its end.
@@ -264,13 +264,12 @@ class LearningRun:
     def _result(self, D: np.ndarray, codes: Any, reason: Reason, is_lost: bool = False) -> Result:
         # Codes of zero, for want of others, take the place of codes that a lost cluster has.
         is_unknown = is_lost or isinstance(self.signals, BlockedSignals) > isinstance(codes, BlockedCodes)
-        explained = math.nan
         if not is_unknown:
-            explained = explained_fraction(self.signals, D, codes, weights=self.weights)
+            self.unexplained = unexplained_fraction(self.signals, D, codes, weights=self.weights)
         if isinstance(codes, BlockedCodes):
             codes = codes_of_result(self.signals, self.weights, self.settings.coder, D, codes, is_lost)
         # A copy, so that the next run with the same History does not take this one's columns away.
-        return Result(D, codes, self.history.copy(), reason, explained, self.settings.record)
+        return Result(D, codes, self.history.copy(), reason, 1 - self.unexplained, self.settings.record)
 
     def _add_partial(self, error: Exception) -> None:
         """Give an error the iteration where it happened, and the best result until then."""
@@ -281,7 +280,8 @@ class LearningRun:
         _, D, codes = self.best
         if codes is None:
             codes = self._codes_of_best(error)
-        is_lost = isinstance(error, ClusterError)
+        # A lost cluster, a full disk: nothing more can be computed there. A `ClusterError` is an OSError.
+        is_lost = isinstance(error, OSError | MemoryError)
         error.partial = self._result(D, codes, Reason.FAILED, is_lost)  # type: ignore[attr-defined]
         error.add_note("Its attribute `partial` is the result until then, with the best dictionary.")
 

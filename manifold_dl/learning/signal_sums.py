@@ -126,14 +126,14 @@ def squared_error_block(
     return sum_of_squares(rest, weights), None
 
 
-def explained_fraction(
+def unexplained_fraction(
     signals: Any,
     dictionary: np.ndarray,
     codes: Any,
     engine: Engine = Threads(),  # noqa: B008 - frozen
     weights: Any = None,
 ) -> float:
-    """1 − ‖Y − DX‖²/‖Y‖², from the residual and in double precision; 1 for signals of zero.
+    """‖Y − DX‖²/‖Y‖², from the residual and in double precision; 0 for signals of zero.
 
     Parameters
     ----------
@@ -150,8 +150,8 @@ def explained_fraction(
     Examples
     --------
     >>> Y, X = np.array([[3.0, 0.0], [0.0, 1.0]]), np.array([[3.0, 0.0], [0.0, 0.0]])
-    >>> explained_fraction(Y, np.eye(2), X)
-    0.9
+    >>> unexplained_fraction(Y, np.eye(2), X)
+    0.1
     """
     atoms = np.ascontiguousarray(dictionary.T, dtype=float)
     if isinstance(signals, BlockedSignals):
@@ -159,12 +159,27 @@ def explained_fraction(
     else:
         largest = max(float(signals.max()), -float(signals.min()))
     if largest == 0:
-        return 1.0
+        return 0.0
     unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)  # a power of two: no square vanishes or overflows
     engine = codes.engine if isinstance(codes, BlockedCodes) else engine
     sums = coded_map(energy_and_error_block, signals, codes, weights, (atoms, unit), engine)
     ((energy, error),) = engine.total(sums)
-    return 1 - error / energy if energy > 0 else 1.0
+    return error / energy if energy > 0 else 0.0
+
+
+def explained_fraction(signals: Any, dictionary: np.ndarray, codes: Any, weights: Any = None) -> float:
+    """1 − ‖Y − DX‖²/‖Y‖², of arguments as in `unexplained_fraction`.
+
+    Parameters
+    ----------
+    signals, dictionary, codes : m×n, m×d and sparse d×n arrays, or `BlockedSignals` and `BlockedCodes`
+    weights : array of length n or m×n array, optional
+
+    Returns
+    -------
+    float
+    """
+    return 1 - unexplained_fraction(signals, dictionary, codes, weights=weights)
 
 
 def energy_and_error_block(

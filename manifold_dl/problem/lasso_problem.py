@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manifold_dl._validation import as_alpha, as_atoms, as_dictionary, as_ridge, require_count
+from manifold_dl._validation import (
+    as_alpha,
+    as_atoms,
+    as_dictionary,
+    as_ridge,
+    require_count,
+    require_memory,
+)
 from manifold_dl.engines import Engine
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.weights import WeightedSignals
@@ -217,6 +224,7 @@ def _make_problem(
     require_count("n_atoms", n_atoms)
     rows = signals.rows
     m = rows.shape[1]
+    require_memory(n_atoms, m, rows.dtype.itemsize)
     I, D = as_atoms(moving.atoms, n_atoms), moving.dictionary
     if D is not None:
         D = as_dictionary(D, n_rows=m).astype(rows.dtype, copy=False)

@@ -152,8 +152,8 @@ class UpdateWorkspace:
         `searches` says that the optimizer moves along lines: it needs no factors, and its searches are
         trusted.
         """
-        if self.current.is_empty:
-            return None
+        if self.current.is_empty or (settings.regularizers and not self.usage[atoms].any()):
+            return None  # what an engine has is counted only if a regularizer would move unused atoms
         self._bring_onto(feasible, atoms)
         subset = self._signals.subset(atoms, self.dictionary, self.current.opened())
         if subset.n_entries == 0:

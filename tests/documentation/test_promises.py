@@ -20,6 +20,6 @@ def test_every_promise_names_a_test_that_exists():
 def test_the_size_of_the_catalogue_is_as_stated():
     signals = [kind for kind in KINDS if KINDS[kind][0] == "signals"]
     runs = sum(KINDS[kind][0] in reads for kind in KINDS for _, reads in READS.values())
-    assert f"{len(KINDS)} kinds through seven functions, {runs} runs" in PAGE
+    assert f"{len(KINDS)} kinds through nine functions, {runs} runs" in PAGE
     assert f"The {len(signals)} kinds of bad and odd *signals*" in PAGE
     assert outcome("one NaN", "fit")[0] == "ok"

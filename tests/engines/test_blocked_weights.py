@@ -22,7 +22,8 @@ def weights_of(kind, shape, dtype):
     """One weight per signal, some of them zero; or one per entry, a fifth of them zero."""
     rng = np.random.default_rng(1)
     if kind == "signals":
-        return rng.integers(0, 3, shape[1]).astype(dtype)
+        # No whole numbers: their sum depends on its order.
+        return (rng.integers(0, 3, shape[1]) * rng.random(shape[1])).astype(dtype)
     return (rng.random(shape) * (rng.random(shape) > 0.2)).astype(dtype)
 
 

@@ -98,6 +98,31 @@ def test_single_precision_and_replaced_atoms_give_the_bits_of_an_array(tmp_path)
     assert_same_bits(found, expected)
 
 
+def test_of_several_runs_that_leave_hardly_any_error_the_same_is_kept(tmp_path):
+    # Both fit the signals to rounding: 1 − explained would be 0 for both, and the first would be kept.
+    Y, coder = np.random.default_rng(1).standard_normal((2, 5)), mdl.OMP(sparsity=2)
+    np.save(tmp_path / "rows.npy", np.ascontiguousarray(Y.T))
+    for seed in range(6):
+        options = {"coder": coder, "update": mdl.SimCO(mu=0.1), "restarts": 3, "max_iter": 1, "rng": seed}
+        expected = mdl.learn_dictionary(Y, 2, threads=1, **options)
+        assert 0 < np.sum((Y - expected.dictionary @ expected.codes.toarray()) ** 2) < 1e-28
+        found = mdl.learn_dictionary(tmp_path / "rows.npy", 2, engine=Threads(1, memory=0), **options)
+        assert_same_bits(found, expected)
+
+
+def test_atoms_that_no_signal_uses_are_not_moved_by_a_regularizer(tmp_path):
+    Y = np.zeros((5, 2000))
+    np.save(tmp_path / "rows.npy", np.ascontiguousarray(Y.T))
+    update = mdl.SimCO(mu=0.1, regularizers=[mdl.regularizers.Coherence(0.1)])
+    start = mdl.manifolds.Spheres(5, 7).random_point(rng=0)
+    options = {"coder": mdl.OMP(sparsity=2), "update": update, "max_iter": 2, "init": start}
+    found = mdl.learn_dictionary(tmp_path / "rows.npy", 7, engine=Threads(1, memory=0), **options)
+    # The start is normalised, which can change its last bit.
+    np.testing.assert_allclose(found.dictionary, start, rtol=0, atol=1e-15)
+    with pytest.warns(UserWarning, match="7 of 7 atoms are used by none"):
+        np.testing.assert_array_equal(mdl.learn_dictionary(Y, 7, **options).dictionary, found.dictionary)
+
+
 def test_codes_are_written_to_disk_on_request(data, expected, row_file, tmp_path):
     found = mdl.learn_dictionary(row_file, 32, engine=Threads(2, memory=0), **data[1])
     found.codes.save(tmp_path / "codes")

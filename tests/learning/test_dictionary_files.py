@@ -57,3 +57,36 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     with pytest.raises(ImportError, match=r"manifold-dl\[safetensors\]"):
         save_dictionary(np.eye(2), tmp_path / "D.safetensors")
+
+
+def test_types_that_numpy_does_not_know_are_refused(tmp_path):
+    for dtype, size in (("BF16", 2), ("F8_E4M3", 1)):
+        header = {"atoms": {"dtype": dtype, "shape": [3, 2], "data_offsets": [0, 6 * size]}}
+        text = json.dumps(header).encode()
+        path = tmp_path / f"{dtype}.safetensors"
+        path.write_bytes(len(text).to_bytes(8, "little") + text + b"\x30" * 6 * size)
+        with pytest.raises(ValueError, match=f"has type {dtype}, which NumPy does not know"):
+            load_dictionary(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        (2**62).to_bytes(8, "little") + b"{}",
+        (200_000).to_bytes(8, "little") + b"[" * 200_000,
+        (75).to_bytes(8, "little")
+        + b'{"atoms":{"dtype":"F64","shape":[1152921504606846976,4],"data_offsets":[0,0]}}'[:75],
+    ],
+    ids=["empty", "long header", "deep header", "huge shape"],
+)
+def test_hostile_files_are_refused(tmp_path, content):
+    (tmp_path / "D.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match="is damaged, or no safetensors file"):
+        load_dictionary(tmp_path / "D.safetensors")
+
+
+def test_of_many_tensors_ten_are_named(tmp_path):
+    safetensors.numpy.save_file({f"t{k:03}": np.ones(1) for k in range(300)}, tmp_path / "many.safetensors")
+    with pytest.raises(ValueError, match=r'"t009"\] and 290 more\.'):
+        load_dictionary(tmp_path / "many.safetensors")

@@ -8,7 +8,13 @@ from manifold_dl import OMP, datasets
 from manifold_dl.engines import Threads
 from manifold_dl.engines.protocol import partition
 from manifold_dl.learning.replacement import worst_represented
-from manifold_dl.learning.signal_sums import LossScale, code_energies, explained_fraction, squared_error
+from manifold_dl.learning.signal_sums import (
+    LossScale,
+    code_energies,
+    explained_fraction,
+    squared_error,
+    unexplained_fraction,
+)
 from manifold_dl.problem.support import as_support
 
 D, _, Y = datasets.synthetic(8, 12, 5000, sparsity=2, snr_db=10, rng=0)
@@ -36,7 +42,7 @@ def test_code_energies_are_the_squared_norms_of_the_rows():
     np.testing.assert_array_equal(code_energies(X, 2) * 16, code_energies(X, 0))
 
 
-@pytest.mark.parametrize("total", [squared_error, explained_fraction])
+@pytest.mark.parametrize("total", [squared_error, unexplained_fraction])
 def test_number_of_threads_changes_no_bit(total):
     assert total(Y, D, X, engine=Threads(1)) == total(Y, D, X, engine=Threads(3))
     np.testing.assert_array_equal(code_energies(X, 0, Threads(1)), code_energies(X, 0, Threads(3)))
