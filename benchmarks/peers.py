@@ -34,7 +34,7 @@ def options_from_command_line() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="which draws; each seed has a file of its own")
     parser.add_argument("--draws", type=int, help="how many (rounds, for coding)")
     parser.add_argument("--quick", action="store_true", help="a small part, to see that everything runs")
-    parser.add_argument("--only", default="", help="a part of the names of adapters, such as ours")
+    parser.add_argument("--only", nargs="+", default=[""], help="parts of names of adapters")
     parser.add_argument("--adapter", type=Path, action="append", default=[], help="a file of your own")
     parser.add_argument("--limit", type=float, help="CPU seconds of one measurement, at most")
     parser.add_argument("--out", type=Path, default=results.FOLDER, help="the folder of the results")
@@ -62,7 +62,8 @@ def run(name: str, task: ModuleType, options: argparse.Namespace, console: Conso
     folder = options.out / "quick" if options.quick else options.out
     file, limit = results.path(name, options.seed, folder), options.limit or task.LIMIT
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [path for path in (*standard_adapters(), *options.adapter) if options.only in path.stem]
+    paths = (*standard_adapters(), *options.adapter)
+    paths = [path for path in paths if any(part in path.stem for part in options.only)]
     with (folder / f"{name}.log").open("w", encoding="utf-8") as log:
         libraries = start_libraries(name, paths, log, console)
         settings = {"seed": options.seed, "draws": options.draws, "limit": limit}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 limit = float("inf")  # CPU seconds of a timed call: the process ends when it takes longer
-_warm: set[tuple[int, str]] = set()
+_warm: set[tuple[Any, ...]] = set()
 
 
 def cpu_seconds(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
@@ -26,14 +26,16 @@ def _end_at(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
-def after_warm_up(function: Callable[..., Any], problem: Any, small: Any) -> tuple[float, Any]:
-    """The same; the first time for a function and a precision, it is called with the small problem before."""
-    warm_up(function, small, str(problem.signals.dtype))
+def after_warm_up(function: Callable[..., Any], problem: Any, *small: Any) -> tuple[float, Any]:
+    """The same; the first time for a function and a precision, the small problems are solved before."""
+    for one in small:
+        warm_up(function, one, str(problem.signals.dtype))
     return cpu_seconds(function, problem)
 
 
 def warm_up(function: Callable[..., Any], small: Any, dtype: str) -> None:
-    """Call it once, the first time."""
-    if (id(function), dtype) not in _warm:
-        _warm.add((id(function), dtype))
+    """Call it once with a problem of this size, the first time."""
+    size = small.n_patches if hasattr(small, "n_patches") else small.signals.shape
+    if (id(function), dtype, size) not in _warm:
+        _warm.add((id(function), dtype, size))
         function(small)

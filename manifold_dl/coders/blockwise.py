@@ -233,15 +233,4 @@ def _encode(block: CoderBlock, dictionary: PreparedDictionary, coding: Coding, e
             coding.unit_atoms,
             block.start,
         )
-    return _compact(Codes(counts, indices, values))
-
-
-def _compact(codes: Codes) -> CompactCodes:
-    """The entries that count, in a row. Supports are often of one size, or much smaller than the rows."""
-    counts, indices, values = codes
-    n, width = indices.shape
-    if n == 0 or counts.min() == width:
-        return CompactCodes(counts, indices.ravel(), values.ravel())
-    ends = np.cumsum(counts, dtype=np.int64)
-    places = np.arange(ends[-1]) + np.repeat(width * np.arange(n) - (ends - counts), counts)
-    return CompactCodes(counts, indices.ravel()[places], values.ravel()[places])
+    return CompactCodes(counts, *kernels.entries(Codes(counts, indices, values)))

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 LINE = 64
-SMALL = 2**14  # bytes: what fits into the first cache is not worth the trouble
+SMALL = 2**14  # bytes: what fits into the first cache is worth the trouble only if it is read all the time
 
 
-def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """An empty array of this shape; from `SMALL` bytes on it begins a line of the cache."""
+def aligned(shape: tuple[int, ...], dtype: Any, smallest: int = SMALL) -> np.ndarray:
+    """An empty array of this shape; from `smallest` bytes on it begins a line of the cache."""
     array = np.empty(shape, dtype)
     size = array.nbytes
-    if size < SMALL:
+    if size < smallest:
         return array
     memory = np.empty(size + LINE, np.uint8)
     start = -memory.__array_interface__["data"][0] % LINE

@@ -91,7 +91,7 @@ def measure(function: Any, cell: Row) -> Row:
     clean, sigma = picture(cell["picture"]), cell["sigma"]
     noise = np.random.default_rng([cell["draw"], sigma]).standard_normal(clean.shape)
     given = PictureProblem(clean + sigma * noise, sigma, cell["patches"], seed=cell["draw"])
-    warm_up(function, PictureProblem(given.noisy[:64, :64], sigma, min(1000, cell["patches"]), 0), "float64")
+    warm_up(function, PictureProblem(given.noisy[:160, :160], sigma, cell["patches"], 0), "float64")
     seconds, image = cpu_seconds(function, given)
     return {"seconds": seconds, "psnr": float(peak_signal_noise_ratio(clean, image, data_range=255))}
 
@@ -107,13 +107,19 @@ def tables(rows: list[Row]) -> list[Table]:
         for name in in_order(row["method"] for row in rows if row["cell"]["patches"] == patches):
             chosen = {"method": name, "patches": patches}
             cells = [_cell(rows, chosen, sigma) for sigma in SIGMAS]
-            each = [
-                number(mean(values(rows, "psnr", **chosen, sigma=25, picture=picture))) for picture in NAMES
-            ]
+            pictures = (values(rows, "psnr", **chosen, sigma=25, picture=picture) for picture in NAMES)
+            each = [number(mean(found)) for found in pictures]
             lines.append([name, f"{patches:,}" if patches else "–", *cells, *each])
     return [Table("PSNR in dB (CPU seconds), mean of the pictures; then each picture at σ = 25", head, lines)]
 
 
 def _cell(rows: list[Row], chosen: Row, sigma: int) -> str:
-    psnr, seconds = (mean(values(rows, q, **chosen, sigma=sigma)) for q in ("psnr", "seconds"))
-    return "–" if psnr is None else f"{psnr:.2f} ({number(seconds, '.1f')})"
+    found, seconds = (of_all_pictures(rows, q, **chosen, sigma=sigma) for q in ("psnr", "seconds"))
+    return "–" if found is None else f"{found:.2f} ({number(seconds, '.1f')})"
+
+
+def of_all_pictures(rows: list[Row], quality: str, **cell: Any) -> float | None:
+    """The mean of the pictures, None where not all of them were measured: a mean of others says nothing."""
+    pictures = {row["cell"]["picture"] for row in rows}
+    each = [mean(values(rows, quality, picture=name, **cell)) for name in pictures]
+    return None if None in each else mean(each)

@@ -7,6 +7,7 @@ selection for signals with weights, `patterns.py` the methods without a kernel o
 """
 
 from manifold_dl.kernels.backend import NUMBA_INSTALLED
+from manifold_dl.kernels.coding.entries import entries
 from manifold_dl.kernels.coding.interface import (
     NO_TOLERANCE,
     Codes,
@@ -72,6 +73,7 @@ __all__ = [
     "PursuitSettings",
     "StartingCodes",
     "encode_by_pattern",
+    "entries",
     "focuss",
     "forward_selection",
     "gradient_pursuit",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled_in_order, internal_in_order
+from manifold_dl.kernels.backend import borrowed, compiled_in_order, internal_in_order
 from manifold_dl.kernels.coding.basis import extend_factor, is_close_to_dependent, solve_upper, update
 from manifold_dl.kernels.coding.common import (
     ROUNDINGS,
@@ -22,24 +22,29 @@ from manifold_dl.kernels.coding.common import (
     contains,
     residual_budget,
     residual_norm,
-    sort_by_index,
 )
-from manifold_dl.kernels.coding.dictionary import ROWS, copy, multiply_tiles, take_row
+from manifold_dl.kernels.coding.dictionary import (
+    ROWS,
+    copy,
+    multiply_tiles,
+    take_row,
+)
 from manifold_dl.kernels.coding.factor import (
     CHEAP,
+    Factor,
     are_accurate,
-    empty_factor,
     inverse_row,
     inverse_row_bound,
     refine,
 )
 from manifold_dl.kernels.coding.interface import Codes, PreparedDictionary, PursuitSettings, empty_codes
+from manifold_dl.kernels.memory import aligned
 
 
 def omp(dictionary: PreparedDictionary, signals: np.ndarray, settings: PursuitSettings) -> Codes:
     """Orthogonal matching pursuit of each row of `signals`: the next atom is the one most correlated."""
     codes = empty_codes(signals, settings.sparsity)
-    _omp(dictionary, signals, settings.tol, codes)
+    _omp(dictionary, signals, settings.tol, codes, empty_workspace(dictionary, settings.sparsity))
     return codes
 
 
@@ -48,18 +53,45 @@ def forward_selection(
 ) -> Codes:
     """Orthogonal least squares of each row of `signals`: the next atom leaves the smallest residual."""
     codes = empty_codes(signals, settings.sparsity)
-    _forward_selection(dictionary, signals, settings.tol, codes)
+    work = empty_workspace(dictionary, settings.sparsity)
+    _forward_selection(dictionary, signals, settings.tol, codes, work)
     return codes
 
 
+class Workspace(NamedTuple):
+    """Memory of one thread for pursuits: what belongs to the signal at work."""
+
+    a: np.ndarray  # padded: Dᵀr
+    folded: np.ndarray  # for `argmax_abs`
+    products: np.ndarray  # tiles×ROWS×width: DᵀY of a few signals
+    Q: np.ndarray  # sparsity×padded
+    z: np.ndarray
+    L: np.ndarray  # the factor; its diagonal is inverted
+    code: Code
+    scratch: np.ndarray
+    residual: np.ndarray
+
+
+def empty_workspace(dictionary: PreparedDictionary, sparsity: int) -> Workspace:
+    """Memory for supports of at most `sparsity` atoms; rows as long as the dictionary are aligned."""
+    (n_tiles, m, width), dtype = dictionary.tiles.shape, dictionary.gram.dtype
+    padded = n_tiles * width
+    rows = (padded,), (n_tiles, ROWS, width), (sparsity, padded)
+    a, products, Q = (aligned(shape, dtype, smallest=0) for shape in rows)
+    z, scratch, x = (np.empty(sparsity, dtype) for _ in range(3))
+    code, L = Code(np.empty(sparsity, np.int32), x), np.empty((sparsity, sparsity), dtype)
+    return Workspace(a, np.empty(padded // 16, dtype), products, Q, z, L, code, scratch, np.empty(m, dtype))
+
+
 @compiled_in_order
-def _omp(dictionary: PreparedDictionary, signals: np.ndarray, tol: float, codes: Codes) -> None:
-    atoms, tiles, gram, eps = dictionary
+def _omp(
+    dictionary: PreparedDictionary, signals: np.ndarray, tol: float, codes: Codes, work: Workspace
+) -> None:
+    atoms, tiles, gram, eps = _borrowed_dictionary(dictionary)
+    a, folded, products, Q, z, L, code, scratch, residual = _borrowed_workspace(work)
+    (support, x), factor = code, Factor(L, z, scratch)
+    codes = _borrowed_codes(codes)
     n, sparsity = codes.values.shape
-    a, folded, products = _correlations(dictionary)
-    code, factor = _empty_code(sparsity, gram), empty_factor(sparsity, gram)
-    (support, x), L, residual = code, factor.L, np.empty(atoms.shape[1], gram.dtype)
-    Q, z = np.empty((sparsity, len(gram)), gram.dtype), np.empty(sparsity, gram.dtype)
     for j in range(n):
         if j % ROWS == 0:
             multiply_tiles(signals[j : j + ROWS], tiles, products)
@@ -76,7 +108,7 @@ def _omp(dictionary: PreparedDictionary, signals: np.ndarray, tol: float, codes:
             w = extend_factor(L, Q, gram, k, p)
             inverse = inverse_row_bound(w, gram[p, p], spread)
             if inverse > 1 / (CHEAP * ROUNDINGS * eps):
-                inverse = inverse_row(gram, L, support, k, gram[p, p], w, factor.scratch)
+                inverse = inverse_row(gram, L, support, k, gram[p, p], w, scratch)
             rank_deficient = not inverse <= 1 / (ROUNDINGS * eps)
             if rank_deficient:
                 a[p] = 0  # atom p depends on the support: the next one
@@ -101,27 +133,48 @@ def _omp(dictionary: PreparedDictionary, signals: np.ndarray, tol: float, codes:
 
 
 @internal_in_order
-def _correlations(dictionary: PreparedDictionary) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Memory for a = Dᵀr of one signal, for the search in it, and for the products of a few signals."""
-    tiles, d, dtype = dictionary.tiles, len(dictionary.gram), dictionary.gram.dtype
-    products = np.empty((len(tiles), ROWS, tiles.shape[2]), dtype)
-    return np.empty(d, dtype), np.empty(d // 16, dtype), products
+def _borrowed_dictionary(dictionary: PreparedDictionary) -> PreparedDictionary:
+    """The same dictionary, without counting who uses it."""
+    atoms, tiles, gram, eps = dictionary
+    return PreparedDictionary(borrowed(atoms), borrowed(tiles), borrowed(gram), eps)
 
 
 @internal_in_order
-def _empty_code(size: int, gram: np.ndarray) -> Code:
-    """Memory for the code of one signal."""
-    return Code(np.empty(size, np.int32), np.empty(size, gram.dtype))
+def _borrowed_codes(codes: Codes) -> Codes:
+    """The same codes, without counting who uses them."""
+    return Codes(borrowed(codes.counts), borrowed(codes.indices), borrowed(codes.values))
+
+
+@internal_in_order
+def _borrowed_workspace(work: Workspace) -> Workspace:
+    """The same memory, without counting who uses it."""
+    a, folded, products, Q, z, L, code, scratch, residual = work
+    return Workspace(
+        borrowed(a),
+        borrowed(folded),
+        borrowed(products),
+        borrowed(Q),
+        borrowed(z),
+        borrowed(L),
+        Code(borrowed(code.support), borrowed(code.x)),
+        borrowed(scratch),
+        borrowed(residual),
+    )
 
 
 @internal_in_order
 def _store(codes: Codes, j: int, code: Code, k: int) -> None:
-    """Row j of the codes, in the order of the atoms."""
+    """Row j of the codes, in the order of the atoms.
+
+    An atom's place is how many of the others come before it: no branch, which could not be predicted.
+    """
     support, x = code
-    sort_by_index(support, x, k)
     codes.counts[j] = k
     for l in range(k):
-        codes.indices[j, l], codes.values[j, l] = support[l], x[l]
+        place = np.int64(0)
+        for i in range(k):
+            place += support[i] < support[l]
+        codes.indices[j, place], codes.values[j, place] = support[l], x[l]
 
 
 class Candidates(NamedTuple):
@@ -134,13 +187,14 @@ class Candidates(NamedTuple):
 
 
 @compiled_in_order
-def _forward_selection(dictionary: PreparedDictionary, signals: np.ndarray, tol: float, codes: Codes) -> None:
-    atoms, tiles, gram, eps = dictionary
+def _forward_selection(
+    dictionary: PreparedDictionary, signals: np.ndarray, tol: float, codes: Codes, work: Workspace
+) -> None:
+    atoms, tiles, gram, eps = _borrowed_dictionary(dictionary)
+    a, folded, products, Q, z, L, code, scratch, residual = _borrowed_workspace(work)
+    (support, x), factor = code, Factor(L, z, scratch)
+    codes = _borrowed_codes(codes)
     n, sparsity = codes.values.shape
-    a, folded, products = _correlations(dictionary)
-    code, factor = _empty_code(sparsity, gram), empty_factor(sparsity, gram)
-    (support, x), L, residual = code, factor.L, np.empty(atoms.shape[1], gram.dtype)
-    Q, z = np.empty((sparsity, len(gram)), gram.dtype), np.empty(sparsity, gram.dtype)
     gains, remaining, squares, floor = _candidates(gram, eps)
     for j in range(n):
         if j % ROWS == 0:
@@ -161,7 +215,7 @@ def _forward_selection(dictionary: PreparedDictionary, signals: np.ndarray, tol:
             w = extend_factor(L, Q, gram, k, p)
             inverse = inverse_row_bound(w, gram[p, p], spread)
             if inverse > 1 / (CHEAP * ROUNDINGS * eps):
-                inverse = inverse_row(gram, L, support, k, gram[p, p], w, factor.scratch)
+                inverse = inverse_row(gram, L, support, k, gram[p, p], w, scratch)
             rank_deficient = not inverse <= 1 / (ROUNDINGS * eps)
             if rank_deficient:
                 remaining[p], gains[p] = 0, 0  # atom p depends on the support: the next one
