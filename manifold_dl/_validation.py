@@ -1,7 +1,6 @@
 """Input validation: arrays, numbers and index sets, checked once and refused with a sentence.
 
-Every public function calls these checks first. A masked array, or a sparse array whose memory does not fit
-its shape, would otherwise go through NumPy and SciPy without an error.
+Every public function calls these first: NumPy and SciPy would take masked and damaged sparse arrays for data.
 """
 
 import inspect

@@ -122,7 +122,7 @@ def _users(codes: Support | BlockedCodes, weights: Any) -> np.ndarray:
         return codes.usage(weights).nonzero
     uses = np.ones(len(codes.indices), np.int64) if codes.values is None else (codes.values != 0).astype(int)
     if weights is not None:
-        own = by_signal(weights)
+        own: Any = by_signal(weights)
         own = np.asarray(weights).any(axis=0) if own is None else own
         uses *= np.repeat(repetitions(own), np.diff(codes.indptr))
     return np.bincount(codes.indices, weights=uses, minlength=codes.n_atoms)
