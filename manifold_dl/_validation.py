@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike
 
-from manifold_dl._joint_weights import JointWeights
+from manifold_dl._weights import JointWeights, without_missing
 
 # Weighted sums of squares, and the squares of their gradients, stay within the range of the type.
 LARGEST_WEIGHT = {np.dtype(np.float64): 2.0**100, np.dtype(np.float32): 2.0**20}
@@ -119,11 +119,8 @@ def as_observed(
         return as_matrix(signals, name, finite), None
     Y = as_matrix(signals, name, finite=False)
     W = as_weights(weights, m=Y.shape[0], n=Y.shape[1], dtype=Y.dtype)
-    if W is not None and not (factors := np.asarray(W)).all():
-        missing = np.broadcast_to(factors == 0, Y.shape)
-        if np.any(Y, where=missing):  # NaN, too
-            Y = Y.copy(order="K")
-            np.copyto(Y, 0, where=missing)
+    if W is not None and not np.asarray(W).all():
+        Y = without_missing(Y, W)
     return as_matrix(Y, name, finite), W
 
 

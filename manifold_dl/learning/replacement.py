@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._joint_weights import by_signal
 from manifold_dl._validation import as_dictionary, as_observed
+from manifold_dl._weights import by_signal
 from manifold_dl.engines import Engine, Threads
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, repetitions
 from manifold_dl.engines.protocol import partition
