@@ -14,7 +14,6 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from manifold_dl._joint_weights import JointWeights
 from manifold_dl._validation import (
     as_rng,
     as_weights,
@@ -24,6 +23,7 @@ from manifold_dl._validation import (
     require_sound_indices,
     require_unmasked,
 )
+from manifold_dl._weights import JointWeights
 from manifold_dl.engines.opening import is_dask_array
 
 FLOATS = (np.float64, np.float32)
@@ -44,12 +44,13 @@ def signals_of(model: Any, X: Any, reset: bool, sample_weight: Any = None) -> tu
     Returns
     -------
     signals : m×n array or Dask array
-    weights : array of length n, m×n array, JointWeights or None
+    weights : array of length n, m×n array or Dask array, JointWeights or None
         Where entries are missing, 0 for these and 1 for others, with the weights of samples beside them.
     """
     require_missing_values(model.missing_values)
     if is_dask_array(X):
-        return _features_of_dask(model, X, reset).T, sample_weight
+        X = _features_of_dask(model, X, reset)
+        return X.T, _weights_of_dask(X, model.missing_values, sample_weight)
     require_numbers(X, "X")
     X = validate_data(model, X, reset=reset, dtype=FLOATS, order="C", ensure_all_finite=False)
     weights = _as_sample_weight(sample_weight, len(X), X.dtype)
@@ -118,6 +119,18 @@ def _features_of_dask(model: BaseEstimator, X: Any, reset: bool) -> Any:
     if X.shape[1] < 2:
         raise ValueError("n_features=1: with a single feature the only unit atoms are +1 and -1.")
     return X
+
+
+def _weights_of_dask(X: Any, missing_values: Any, sample_weight: Any) -> Any:
+    """The weights of samples, or 0 for missing entries and 1 for others as a Dask array."""
+    if missing_values is None:
+        return sample_weight
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight and missing_values together need samples in memory, and X is a Dask array: leave "
+            "one of them out."
+        )
+    return ~np.isnan(X.T)
 
 
 def number_and_start(n_components: int | None, init: Any, m: int) -> tuple[int, Any]:

@@ -1,7 +1,6 @@
 """Input validation: arrays, numbers and index sets, checked once and refused with a sentence.
 
-Every public function calls these checks first. A masked array, or a sparse array whose memory does not fit
-its shape, would otherwise go through NumPy and SciPy without an error.
+Every public function calls these first: NumPy and SciPy would take masked and damaged sparse arrays for data.
 """
 
 import inspect
@@ -17,7 +16,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike
 
-from manifold_dl._joint_weights import JointWeights
+from manifold_dl._weights import JointWeights, without_missing
 
 # Weighted sums of squares, and the squares of their gradients, stay within the range of the type.
 LARGEST_WEIGHT = {np.dtype(np.float64): 2.0**100, np.dtype(np.float32): 2.0**20}
@@ -122,11 +121,8 @@ def as_observed(
         return as_matrix(signals, name, finite), None
     Y = as_matrix(signals, name, finite=False)
     W = as_weights(weights, m=Y.shape[0], n=Y.shape[1], dtype=Y.dtype)
-    if W is not None and not (factors := np.asarray(W)).all():
-        missing = np.broadcast_to(factors == 0, Y.shape)
-        if np.any(Y, where=missing):  # NaN, too
-            Y = Y.copy(order="K")
-            np.copyto(Y, 0, where=missing)
+    if W is not None and not np.asarray(W).all():
+        Y = without_missing(Y, W)
     return as_matrix(Y, name, finite), W
 
 

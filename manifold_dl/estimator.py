@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from manifold_dl._estimator_checks import FLOATS, require_numbers, signals_of, unchanged_on_error
 from manifold_dl._estimator_fitting import DictionaryFitting
 from manifold_dl.engines.opening import is_dask_array
-from manifold_dl.learning.distant_codes import encode_columns
+from manifold_dl.learning.distant_codes import encode_columns, encode_incomplete
 from manifold_dl.learning.protocols import Callback
 from manifold_dl.learning.signal_sums import explained_fraction
 
@@ -218,8 +218,11 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if is_dask_array(X):
             from manifold_dl.engines.dask_arrays import encoded_rows
 
-            D = self.components_.T
-            return encoded_rows(X, partial(encode_columns, self._coder(D.shape), D), len(self.components_))
+            D, encode = (
+                self.components_.T,
+                encode_columns if self.missing_values is None else encode_incomplete,
+            )
+            return encoded_rows(X, partial(encode, self._coder(D.shape), D), len(self.components_))
         return self._in_rows(self._encode(signals, weights))
 
     def inverse_transform(self, X: Any) -> np.ndarray:

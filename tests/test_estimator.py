@@ -39,10 +39,11 @@ from manifold_dl import (
         ManifoldDictionaryLearning(max_iter=3),
         ManifoldDictionaryLearning(4, coder=OMP(sparsity=1), update=KSVD(), init="random", max_iter=2),
         ManifoldDictionaryLearning(max_iter=3, missing_values=np.nan),
+        ManifoldDictionaryLearning(4, coder=OMP(sparsity=1), init="dct", max_iter=3, missing_values=np.nan),
     ],
     expected_failed_checks=lambda estimator: (
         {}
-        if estimator.init == "random"
+        if estimator.init != "data"
         else {
             "check_sample_weight_equivalence_on_dense_data": (
                 "init='data' begins with samples drawn by their number, and the check shuffles and repeats "

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl._joint_weights import plain
 from manifold_dl._validation import require_sound_indices
+from manifold_dl._weights import plain
 from manifold_dl.components.calling import call, require_weights
 from manifold_dl.components.errors import ComponentError, is_users, naming
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals

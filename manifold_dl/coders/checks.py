@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._joint_weights import JointWeights
 from manifold_dl._validation import as_dictionary, as_observed
+from manifold_dl._weights import JointWeights
 from manifold_dl.engines.blocked import BlockedSignals
 
 

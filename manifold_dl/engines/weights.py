@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._joint_weights import JointWeights, by_signal
 from manifold_dl._validation import as_observed
+from manifold_dl._weights import JointWeights, by_signal
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.blocked_weights import BlockedWeights, range_block, root_block, rooted_block
 from manifold_dl.engines.protocol import BlockMap, Engine, partition

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from manifold_dl._joint_weights import JointWeights, by_signal
+from manifold_dl._weights import JointWeights, by_signal
 from manifold_dl.engines import Threads
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.protocol import MULTIPLE

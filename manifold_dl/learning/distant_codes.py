@@ -73,6 +73,11 @@ def encode_columns(
         return run_coder(coder, signals, dictionary, threads=1, weights=weights)
 
 
+def encode_incomplete(coder: Any, dictionary: np.ndarray, signals: np.ndarray) -> scipy.sparse.csc_array:
+    """The same, where NaN marks missing entries."""
+    return encode_columns(coder, dictionary, signals, ~np.isnan(signals))
+
+
 class LazyCodes:
     """The codes of signals in files, computed block by block when they are asked for.
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl._joint_weights import by_signal
 from manifold_dl._validation import each_warning_once
+from manifold_dl._weights import by_signal
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.components.errors import ComponentError, naming
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl._joint_weights import plain
 from manifold_dl._validation import as_dictionary
+from manifold_dl._weights import plain
 from manifold_dl.coders.calling import as_codes
 from manifold_dl.components.calling import call, require_weights
 from manifold_dl.components.errors import ComponentError, is_users, naming

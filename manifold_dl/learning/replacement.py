@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._joint_weights import by_signal
 from manifold_dl._validation import as_dictionary, as_observed
+from manifold_dl._weights import by_signal
 from manifold_dl.engines import Engine, Threads
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, repetitions
 from manifold_dl.engines.protocol import partition
@@ -122,7 +122,7 @@ def _users(codes: Support | BlockedCodes, weights: Any) -> np.ndarray:
         return codes.usage(weights).nonzero
     uses = np.ones(len(codes.indices), np.int64) if codes.values is None else (codes.values != 0).astype(int)
     if weights is not None:
-        own = by_signal(weights)
+        own: Any = by_signal(weights)
         own = np.asarray(weights).any(axis=0) if own is None else own
         uses *= np.repeat(repetitions(own), np.diff(codes.indptr))
     return np.bincount(codes.indices, weights=uses, minlength=codes.n_atoms)

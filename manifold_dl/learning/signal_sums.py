@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manifold_dl._joint_weights import by_signal
 from manifold_dl._validation import warn_once
+from manifold_dl._weights import by_signal
 from manifold_dl.engines import BlockMap, Engine, Threads
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, CodesBlock
 from manifold_dl.engines.units import as_units, divide, times_square

@@ -9,11 +9,13 @@ from manifold_dl.coders import (
     IHT,
     OMP,
     BasisPursuit,
+    BestOf,
     FixedSupport,
     ForwardSelection,
     GradientPursuit,
     Lasso,
     MatchingPursuit,
+    RmsLasso,
     SubspacePursuit,
 )
 from manifold_dl.coders.calling import run_coder
@@ -112,6 +114,20 @@ def test_weight_per_signal_changes_no_code_and_without_weight_there_is_none(code
     np.testing.assert_array_equal(X, expected)
 
 
+@pytest.mark.parametrize("coder", CODERS, ids=lambda coder: type(coder).__name__)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_value_of_a_missing_entry_never_matters(coder, dtype):
+    D, Y, W = incomplete()
+    W[:, 7] = 0
+    D, Y = D.astype(dtype), Y.astype(dtype)
+    expected = coder.encode(Y, D, weights=W)
+    assert expected.dtype == dtype and np.isfinite(expected.data).all()
+    assert not expected[:, [7]].data.any()
+    for value in (np.nan, np.finfo(dtype).max / 10, -np.inf):
+        found = coder.encode(np.where(W > 0, Y, dtype(value)), D, weights=W)
+        np.testing.assert_array_equal(found.toarray(), expected.toarray())
+
+
 def test_equal_columns_of_weights_are_weights_of_entries():
     # Multiplying all weights of a signal leaves the choice of OMP as it is; an absolute penalty counts less.
     D, Y, _ = incomplete()
@@ -162,3 +178,13 @@ def test_coder_without_the_parameter_is_refused_with_a_sentence():
 
     with pytest.raises(ComponentError, match="has no parameter `weights`"):
         run_coder(Correlations(), np.eye(2), np.eye(2), weights=np.ones((2, 2)))
+
+
+def test_best_of_hands_weights_of_signals_on():
+    D, Y, _ = incomplete()
+    times = np.arange(Y.shape[1]) % 3
+    repeated = np.repeat(np.arange(len(times)), times)
+    # Its penalty is relative to the rms norm of all signals, each counted as often as its weight says.
+    coder = BestOf([RmsLasso(alpha=0.2)])
+    found = coder.encode(Y, D, weights=times).toarray()[:, repeated]
+    np.testing.assert_allclose(found, coder.encode(Y[:, repeated], D).toarray(), atol=1e-12)

@@ -103,6 +103,21 @@ def test_the_estimator_takes_sample_weights_of_a_dask_array(client):
     assert model.score(rows, sample_weight=weights) == score
 
 
+def test_the_estimator_takes_missing_values_of_a_dask_array(client):
+    Y, options = problem_data()
+    rows = np.where(weights_of("entries", Y.shape, float) > 0, Y, np.nan).T
+    settings = {"coder": options["coder"], "max_iter": 2, "random_state": 0, "missing_values": np.nan}
+    model = mdl.ManifoldDictionaryLearning(32, **settings)
+    expected = model.fit(rows).components_
+    score, codes = model.score(rows), model.transform(rows)
+    array = da.from_array(rows, chunks=(4000, 16))
+    np.testing.assert_array_equal(model.fit(array).components_, expected)
+    assert model.score(array) == score
+    np.testing.assert_array_equal(model.transform(array).compute(), codes)
+    with pytest.raises(ValueError, match="sample_weight and missing_values together"):
+        model.fit(array, sample_weight=np.arange(len(rows)))
+
+
 def test_ones_are_no_weights(client):
     Y, _ = problem_data()
     signals, weights = open_observed(Y, da.ones(Y.shape, chunks=(16, 4000)), engine=Dask(client))

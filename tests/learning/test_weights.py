@@ -76,6 +76,19 @@ def test_the_value_of_a_missing_entry_never_matters(init):
     assert expected.codes[:, [7]].nnz == 0  # no entry of it was seen
 
 
+@pytest.mark.parametrize("kind", ["entries", "signals"])
+def test_the_value_of_a_missing_entry_never_matters_in_mini_batches(kind):
+    signals, weights = np.tile(Y, 2200 // N + 1), np.tile(W, 2200 // N + 1)
+    weights = weights if kind == "entries" else weights[0] * (np.arange(signals.shape[1]) % 3 > 0)
+    observed = np.broadcast_to(weights > 0, signals.shape)
+    options = {"weights": weights, "minibatches": mdl.MiniBatches(size=1024), "max_iter": 3}
+    expected = learn(signals, **options)
+    for value in (np.nan, 1e300):
+        found = learn(np.where(observed, signals, value), **options)
+        np.testing.assert_array_equal(found.dictionary, expected.dictionary)
+        np.testing.assert_array_equal(found.codes.toarray(), expected.codes.toarray())
+
+
 @pytest.mark.parametrize("ones", [np.ones(N), np.ones((M, N), bool)], ids=["signals", "entries"])
 def test_weights_of_one_change_no_bit(ones):
     expected, found = learn(), learn(weights=ones)

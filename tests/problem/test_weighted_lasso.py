@@ -119,6 +119,8 @@ def test_the_value_of_a_missing_entry_does_not_matter(value):
     first, second = (lasso_problem(Y, D, alpha=ALPHA, weights=data.W) for Y in (data.Y, other))
     assert first.cost(data.point) == second.cost(data.point)
     np.testing.assert_array_equal(*(p.euclidean_gradient(data.point) for p in (first, second)))
+    np.testing.assert_array_equal(*(p.euclidean_hessian(data.point, data.direction) for p in (first, second)))
+    np.testing.assert_array_equal(*(p.codes(data.point).toarray() for p in (first, second)))
 
 
 @both_ridges
@@ -152,11 +154,14 @@ def test_constant_columns_of_entry_weights_do_not_multiply_the_penalty():
 
 @both_ridges
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_compiled_pass_agrees_with_the_reference(mu, dtype):
+@pytest.mark.parametrize("of_signals", [False, True], ids=["entries", "both"])
+def test_compiled_pass_agrees_with_the_reference(mu, dtype, of_signals):
     data = Data(7)
     Y, W, atoms = (np.ascontiguousarray(a.T.astype(dtype)) for a in (data.Y, data.W, data.point))
+    roots = np.sqrt(data.per_signal).astype(dtype) if of_signals else None
+    Y = Y if roots is None else roots[:, None] * Y
     found, expected = (
-        module.fit_weighted_lasso(Y, W, module.prepare_lasso(atoms, mu), ALPHA, mu)
+        module.fit_weighted_lasso(Y, W, module.prepare_lasso(atoms, mu), ALPHA, mu, roots=roots)
         for module in (compiled, reference)
     )
     tolerance = 1e-11 if dtype == np.float64 else 1e-4

