@@ -4,7 +4,6 @@
 have to be registered, ours or of a plug-in.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +18,7 @@ from manifold_dl.learning.archive import (
     generator_to_json,
     json_to_generator,
 )
+from manifold_dl.learning.checkpoint import online_state
 from manifold_dl.learning.history import History
 from manifold_dl.learning.minibatch import OnlineState
 
@@ -79,14 +79,11 @@ def from_contents(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
     fitted = meta["fitted"]
     if fitted is None:
         return model
-    components, energy = as_dictionary(arrays["dictionary"].T).T, arrays["energy"]
-    if energy.shape != components.shape[:1] or not np.isfinite(energy).all() or (energy < 0).any():
-        raise ValueError("the energies of its codes do not belong to its components")
+    components = as_dictionary(arrays["dictionary"].T).T
     columns = arrays_to_columns(arrays)
     model.history_ = History(condition="kappa" in columns, coherence="coherence" in columns)
     model.history_.restore(columns)
-    memory = {str(k): None if v is None else float(v) for k, v in fitted["memory"].items()}
-    model._state = OnlineState(energy, int(fitted["seen"]), memory, int(fitted["exponent"]))
+    model._state = online_state(fitted, arrays, len(components))
     model._rng = json_to_generator(fitted["rng"])
     model._scheduled_iterations = int(fitted["scheduled_iterations"])
     model.components_ = np.ascontiguousarray(components)
@@ -111,8 +108,6 @@ def _described(name: str, value: Any) -> Any:
             f"{name}={shown(description)} cannot be stored: it is no number, text or registered component. "
             "Register it as a plug-in (manifold_dl.plugins), or store the estimator with pickle."
         )
-    if isinstance(value, float) and math.isnan(value):
-        raise ValueError(f"{name}=nan cannot be stored.")
     return description
 
 

@@ -75,5 +75,7 @@ def synthetic(
     Y = D @ X
     if snr_db is not None:
         noise = rng.standard_normal(Y.shape)
-        Y = Y + noise * np.linalg.norm(Y) / np.sqrt(Y.size) * 10 ** (-snr_db / 20)
+        # Not by BLAS: its order of summation depends on the number of its threads.
+        norm = np.sqrt(np.einsum("ij,ij->", Y, Y))
+        Y = Y + noise * norm / np.sqrt(Y.size) * 10 ** (-snr_db / 20)
     return Synthetic(D, X, Y)

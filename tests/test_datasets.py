@@ -1,5 +1,9 @@
 """Synthetic signals have the distributions of the paper."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -79,3 +83,16 @@ def test_sizes_are_whole_numbers(name, value):
 def test_more_nonzeros_than_atoms_are_refused():
     with pytest.raises(ValueError, match="sparsity=13 exceeds the number of atoms d=12"):
         synthetic(8, 12, 50, sparsity=13)
+
+
+def test_signals_have_the_same_bits_for_any_number_of_threads_of_blas():
+    code = "import zlib, sys; from manifold_dl.datasets import synthetic\n"
+    code += "print(zlib.crc32(synthetic(12, 20, 4000, sparsity=3, snr_db=20, rng=0).signals.tobytes()))"
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    checksums = set()
+    for threads in ("1", "2", "3"):
+        environment = {**os.environ, **dict.fromkeys(names, threads)}
+        run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        checksums.add(run.stdout)
+    assert len(checksums) == 1

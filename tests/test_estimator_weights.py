@@ -149,3 +149,18 @@ def test_invalid_weights_of_samples_are_refused(weights, sentence):
 def test_other_marks_of_missing_values_are_refused():
     with pytest.raises(ValueError, match=r"marked by np\.nan, or not at all"):
         model(missing_values=-1).fit(ROWS)
+
+
+def test_batches_without_any_weight_and_masked_weights_are_refused():
+    fitted = model().partial_fit(ROWS)
+    before = fitted.components_.copy()
+    for estimator in (model(), fitted):
+        with pytest.raises(ValueError, match="all weights of this batch are zero: there is nothing to learn"):
+            estimator.partial_fit(ROWS, sample_weight=np.zeros(len(ROWS)))
+    with pytest.raises(ValueError, match="all weights of this batch are zero"):
+        model(missing_values=np.nan).partial_fit(np.full_like(ROWS, np.nan))
+    np.testing.assert_array_equal(fitted.components_, before)
+    masked = np.ma.masked_array(np.ones(len(ROWS)), mask=np.arange(len(ROWS)) < 3)
+    for call in (model().fit, model().partial_fit):
+        with pytest.raises(TypeError, match="sample_weight is a masked array"):
+            call(ROWS, sample_weight=masked)

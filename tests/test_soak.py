@@ -4,16 +4,26 @@ And the same bits in threads, in forked processes and in joblib's workers, which
 """
 
 import multiprocessing
+import tempfile
 import threading
 import warnings
 
 import joblib
+import numpy as np
 import psutil
 import pytest
 
 import manifold_dl as mdl
 
-SETS = [mdl.datasets.synthetic(12, 20, 1500, sparsity=3, snr_db=20, rng=seed).signals for seed in (0, 1)]
+SETS = [mdl.datasets.synthetic(12, 20, 2500, sparsity=3, snr_db=20, rng=seed).signals for seed in (0, 1)]
+WEIGHTS = np.random.default_rng(0).random(SETS[0].shape) * (SETS[0] > -1)  # some are zero
+OPTIONS = {
+    "full iterations": {},
+    "mini-batches": {"minibatches": mdl.MiniBatches(size=1024), "restarts": 2},
+    "weights": {"weights": WEIGHTS, "validation": SETS[1][:, :100]},
+    "l1": {"coder": mdl.Lasso(alpha=0.1), "update": mdl.SimCO(codes=mdl.Lasso(alpha=0.1))},
+}
+each_kind = pytest.mark.parametrize("kind", OPTIONS)
 
 
 def learn(signals, **options):
@@ -21,17 +31,24 @@ def learn(signals, **options):
     return mdl.learn_dictionary(signals, 20, **settings)
 
 
-def bits(signals):
-    """The dictionary as text, computed with two threads of its own."""
-    return learn(signals, threads=2).dictionary.tobytes().hex()
+def bits(signals, kind):
+    """The dictionary as text, computed with two threads of its own; from a file for half of the signals."""
+    if signals is not SETS[0] and kind != "l1":
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(folder + "/rows.npy", np.ascontiguousarray(signals.T))
+            engine = mdl.engines.Threads(2, memory=0, scratch=folder)
+            return learn(folder + "/rows.npy", engine=engine, **OPTIONS[kind]).dictionary.tobytes().hex()
+    return learn(signals, threads=2, **OPTIONS[kind]).dictionary.tobytes().hex()
 
 
 # --- The same bits everywhere -------------------------------------------------------------------------------
 
 
-def test_two_fits_in_two_threads_have_the_bits_of_one_after_the_other():
-    expected, found = [bits(Y) for Y in SETS], {}
-    workers = [threading.Thread(target=lambda k=k: found.update({k: bits(SETS[k % 2])})) for k in range(6)]
+@each_kind
+def test_two_fits_in_two_threads_have_the_bits_of_one_after_the_other(kind):
+    expected, found = [bits(Y, kind) for Y in SETS], {}
+    run = lambda k: found.update({k: bits(SETS[k % 2], kind)})
+    workers = [threading.Thread(target=run, args=(k,)) for k in range(6)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -39,16 +56,17 @@ def test_two_fits_in_two_threads_have_the_bits_of_one_after_the_other():
     assert [found[k] for k in range(6)] == expected * 3
 
 
-def put_bits(queue, signals):
-    queue.put(bits(signals))
+def put_bits(queue, kind):
+    queue.put([bits(Y, kind) for Y in SETS])
 
 
+@each_kind
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork on this platform")
-def test_a_forked_process_has_the_same_bits():
-    expected = bits(SETS[0])  # and threads exist by now
+def test_a_forked_process_has_the_same_bits(kind):
+    expected = [bits(Y, kind) for Y in SETS]  # and threads exist by now
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
-    child = context.Process(target=put_bits, args=(queue, SETS[0]))
+    child = context.Process(target=put_bits, args=(queue, kind))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: of any fork with threads
         child.start()
@@ -60,11 +78,16 @@ def test_a_forked_process_has_the_same_bits():
         child.kill()
 
 
+def bits_of(number, kind):
+    return bits(SETS[number], kind)
+
+
+@each_kind
 @pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_workers_of_joblib_have_the_same_bits(backend):
-    expected = [bits(Y) for Y in SETS]
+def test_workers_of_joblib_have_the_same_bits(backend, kind):
+    expected = [bits(Y, kind) for Y in SETS]
     with joblib.parallel_config(backend, n_jobs=2):
-        assert joblib.Parallel()(joblib.delayed(bits)(Y) for Y in SETS) == expected
+        assert joblib.Parallel()(joblib.delayed(bits_of)(number, kind) for number in range(2)) == expected
 
 
 # --- Many runs ----------------------------------------------------------------------------------------------

@@ -67,6 +67,16 @@ def test_an_estimator_of_batches_and_one_that_is_not_fitted(tmp_path):
     assert mdl.load(path).get_params()["n_components"] == 5 and not hasattr(mdl.load(path), "components_")
 
 
+def test_an_estimator_of_weighted_batches(tmp_path):
+    weights = np.random.default_rng(0).random(60) / 10  # what has been seen is no whole number
+    online = mdl.ManifoldDictionaryLearning(12, random_state=0, missing_values=np.nan)
+    online.partial_fit(ROWS, sample_weight=weights)
+    mdl.save(online, tmp_path / "model.npz")
+    loaded = mdl.load(tmp_path / "model.npz")
+    assert loaded.n_samples_seen_ == pytest.approx(weights.sum(), rel=1e-14)
+    require_same(loaded, online)
+
+
 class Own:
     """A coder that nobody registered."""
 

@@ -6,7 +6,7 @@ same bits as a run that was never interrupted.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -221,7 +221,7 @@ def _state(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> RunState:
         settings=dict(meta["settings"]),
         run=int(meta["run"]),
         earlier=earlier,
-        online=_online(meta.get("online"), arrays, D.shape[1]),
+        online=None if meta.get("online") is None else online_state(meta["online"], arrays, D.shape[1]),
     )
     if state.iteration < 0 or state.run < 0:
         raise ValueError(f"it stands at iteration {state.iteration} of run {state.run}")
@@ -233,14 +233,28 @@ def _memory(stored: dict[str, Any]) -> dict[str, float | None]:
     return {str(name): None if value is None else float(value) for name, value in stored.items()}
 
 
-def _online(stored: dict[str, Any] | None, arrays: dict[str, np.ndarray], n_atoms: int) -> OnlineState | None:
-    """What passes over mini-batches left."""
-    if stored is None:
-        return None
-    energy = arrays["energy"]
+def online_state(stored: Mapping[str, Any], arrays: Mapping[str, np.ndarray], n_atoms: int) -> OnlineState:
+    """What batches have left, from a file of a run or an estimator.
+
+    Parameters
+    ----------
+    stored : mapping
+        "seen", "memory" and "exponent" of the state.
+    arrays : mapping
+        With the "energy" of every atom.
+    n_atoms : int
+
+    Returns
+    -------
+    OnlineState
+    """
+    energy, seen, exponent = arrays["energy"], stored["seen"], int(stored["exponent"])
     if energy.shape != (n_atoms,) or not np.isfinite(energy).all() or (energy < 0).any():
         raise ValueError("the energies of its codes do not belong to its dictionary")
-    return OnlineState(energy, float(stored["seen"]), _memory(stored["memory"]), int(stored["exponent"]))
+    # `seen` is a whole number, or with weights the sum of them; no number of signals exceeds 1e300.
+    if not (isinstance(seen, int | float) and 0 <= seen < 1e300 and abs(exponent) < 2000):
+        raise ValueError(f"it has seen {seen!r} signals, in units of 2^{exponent}")
+    return OnlineState(energy, seen, _memory(stored["memory"]), exponent)
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:

@@ -1,6 +1,7 @@
 """Picture files are read and written without loss, or refused."""
 
 import inspect
+import os
 import struct
 import zlib
 
@@ -87,6 +88,13 @@ def test_palettes_and_jpegs_are_read(folder, tmp_path):
         image.convert("RGB").save(tmp_path / "photo.jpg")
     assert pictures.read_picture(tmp_path / "palette.png", 20_000).pixels.shape == (96, 112, 3)
     assert pictures.read_picture(tmp_path / "photo.jpg", 20_000).pixels.shape == (96, 112, 3)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this platform")
+def test_a_named_pipe_is_refused_instead_of_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.png")
+    with pytest.raises(ValueError, match=r"a\.png is no picture, but a folder, a pipe or a device"):
+        pictures.read_picture(tmp_path / "a.png", 1000)
 
 
 def test_a_picture_bomb_is_refused_before_anything_is_unpacked(tmp_path, monkeypatch):

@@ -12,10 +12,7 @@ import numpy as np
 import pytest
 from stored_files import add_member, contents, learn, rewrite
 
-from manifold_dl import (
-    Checkpoint,
-    load,
-)
+from manifold_dl import Checkpoint, MiniBatches, load
 from manifold_dl.learning import archive
 
 
@@ -138,6 +135,27 @@ def test_a_damaged_checkpoint_is_refused(checkpoint, changes):
     rewrite(checkpoint, **changes)
     with pytest.raises(ValueError, match="is damaged: "):
         learn(resume=checkpoint)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"exponent": 10**30},
+        {"exponent": "one"},
+        {"seen": -1},
+        {"seen": float("nan")},
+        {"seen": "all"},
+        {"memory": 3},
+    ],
+    ids=str,
+)
+def test_a_damaged_checkpoint_of_mini_batches_is_refused(tmp_path, changes):
+    path, passes = tmp_path / "run.npz", MiniBatches(size=1024)
+    learn(callbacks=[Checkpoint(path)], minibatches=passes)
+    header, _ = contents(path)
+    rewrite(path, header={"online": header["online"] | changes})
+    with pytest.raises(ValueError, match="is damaged: "):
+        learn(resume=path, minibatches=passes)
 
 
 # More than it seems
