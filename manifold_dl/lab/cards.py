@@ -173,7 +173,7 @@ def own_card(editor: object, verdict: str, figure: str, printed: str = "") -> st
     """The text box, the verdict, what the text printed, and the remainder."""
     if editor is None:
         return element("div", heading(3, "Your own regularizer") + verdict, class_="mdl-card")
-    warning = "It is executed as you, on this machine, and may do what you may; only what is typed here is."
+    warning = "It is executed as you, on your machine, and from this page only."
     hint = "np is autograd’s NumPy. Choose “own” among the regularizers to use it in a run."
     hints = "".join(tag("p", text, class_="mdl-hint") for text in (warning, hint))
     left = element("div", f"{editor}" + hints)

@@ -113,7 +113,7 @@ def snr_db(noise: float) -> float | None:
     >>> snr_db(10)
     20.0
     """
-    return None if noise == 0 else round(float(-20 * np.log10(noise / 100)), 2)
+    return None if noise == 0 else round(float(20 * np.log10(100 / noise)), 2)
 
 
 @lru_cache(maxsize=8)

@@ -12,6 +12,7 @@ from typing import Any
 PORT = 2718
 HOST = "127.0.0.1"
 NO_CODE = "MANIFOLD_DL_LAB_NO_CODE"  # the page runs in this process; the environment tells it of --no-code
+LONGEST = 120  # seconds that are waited for the kernels; with those on the disk it is less than one
 CLOSED = 30  # seconds after a page is closed, or loaded anew, until its runs end
 _HERE = Path(__file__).parent
 
@@ -48,10 +49,11 @@ def serve(
     listener = _listener(port)
     page = address(listener.getsockname()[1], token, query)
     server = uvicorn.Server(uvicorn.Config(make_app(token), log_level="error", lifespan="on"))
-    threading.Thread(target=warm_up, daemon=True, name="manifold-dl lab: warm-up").start()
+    warming = threading.Thread(target=warm_up, daemon=True, name="manifold-dl lab: warm-up")
+    warming.start()
     threading.Thread(
         target=_when_started,
-        args=(server, page, open_browser, announce),
+        args=(server, warming, page, open_browser, announce),
         daemon=True,
         name="manifold-dl lab: open",
     ).start()
@@ -94,7 +96,8 @@ def address(port: int, token: str, query: str = "") -> str:
 
 
 def warm_up() -> None:
-    """Run a small problem, so that kernels are compiled, or read from disk, before the first run."""
+    """Run a small problem, so that kernels are compiled, or read from disk, before the page is opened."""
+    from manifold_dl.lab.compatibility import reasons
     from manifold_dl.lab.job import make_job
     from manifold_dl.lab.run import Run
     from manifold_dl.lab.settings import Settings
@@ -103,6 +106,7 @@ def warm_up() -> None:
         run = Run(make_job(Settings(m=4, d=6, n=20, sparsity=2, iterations=2, optimizer=optimizer)))
         run.resume()
         run.wait(60)
+    reasons(Settings())
 
 
 def _listener(port: int) -> socket.socket:
@@ -115,10 +119,13 @@ def _listener(port: int) -> socket.socket:
     return listener
 
 
-def _when_started(server: Any, page: str, open_browser: bool, announce: Callable[[str], None]) -> None:
+def _when_started(
+    server: Any, warming: threading.Thread, page: str, open_browser: bool, announce: Callable[[str], None]
+) -> None:
     pause = threading.Event()
     while not (server.started or server.should_exit):
         pause.wait(0.05)
+    warming.join(LONGEST)  # before, the page would be empty while it waits for the compiler
     announce(page)
     if open_browser:
         webbrowser.open(page)

@@ -1,4 +1,6 @@
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pymanopt
@@ -144,6 +146,22 @@ def test_progress_grows_and_ends_at_one():
         run.wait(300, for_pause=True)
     assert fractions == sorted(fractions) and 0 < fractions[-1] < 1
     assert run.progress() == (1.0, 0.0)
+
+
+def test_a_run_without_numba_gives_the_numbers_of_the_compiled_kernels():
+    script = (
+        "import sys; sys.modules['numba'] = None\n"
+        "from manifold_dl.lab.job import make_job\n"
+        "from manifold_dl.lab.run import Run\n"
+        "from manifold_dl.lab.settings import Settings\n"
+        f"run = Run(make_job(Settings(**{SMALL})))\n"
+        "run.resume(); run.wait(300)\n"
+        "print(repr(run.iterates[-1].value))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    # The same steps, with sums in another order.
+    assert float(done.stdout) == pytest.approx(finished().iterates[-1].value, rel=1e-6)
 
 
 def test_every_stage_begins_on_its_manifold():
