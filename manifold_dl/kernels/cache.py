@@ -86,8 +86,35 @@ def storing(dispatcher: Any) -> Any:
                 _remove_files_of(dispatcher)
         return compile_kernel(signature)
 
-    dispatcher.compile = compile_or_go_on
+    dispatcher.compile = in_one_chunk(compile_or_go_on)
     return dispatcher
+
+
+FRAME = 2**16  # words: the chunk for it has half a megabyte to spare
+
+
+def in_one_chunk(compile_kernel: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same function, with memory for all the Python frames below it in one piece.
+
+    From version 3.11 on CPython keeps frames in chunks of 16 KB. A call at the end of a chunk allocates the
+    next one and frees it on return, which took fifteen times as long as the call; the compiler's recursion
+    is deep enough to have loops there, and they took a tenth of the first `learn_dictionary`. A function that
+    seems to need a large frame gets a large chunk, and the calls below it share the rest.
+
+    Parameters
+    ----------
+    compile_kernel : callable
+
+    Returns
+    -------
+    callable
+    """
+
+    def call(signature: Any) -> Any:
+        return compile_kernel(signature)
+
+    call.__code__ = call.__code__.replace(co_stacksize=FRAME + 1)
+    return call
 
 
 _given: list[str] = []

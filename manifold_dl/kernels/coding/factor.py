@@ -133,7 +133,7 @@ def least_squares(
     for l in range(kept):
         largest = max(largest, abs(x[l]))
     if kept > 0 and not are_accurate(largest / scale, factor.spread[kept - 1], dictionary.eps):
-        refine(dictionary.atoms, y, code, kept, factor)
+        refine(dictionary.atoms, y, code, kept, factor.L, factor.scratch)
     return kept
 
 
@@ -148,14 +148,16 @@ def are_accurate(growth: float, spread: float, eps: float) -> bool:
 
 
 @internal_reordering
-def refine(atoms: np.ndarray, y: np.ndarray, code: Code, k: int, factor: Factor) -> None:
-    """Correct coefficients of the normal equations from the residual itself."""
+def refine(
+    atoms: np.ndarray, y: np.ndarray, code: Code, k: int, L: np.ndarray, correction: np.ndarray
+) -> None:
+    """Correct coefficients of the normal equations from the residual itself; `correction` is scratch."""
     support, x = code
-    residual, correction = np.empty(len(y), y.dtype), factor.scratch
+    residual = np.empty(len(y), y.dtype)
     for _ in range(REFINEMENTS):
         subtract_fit(atoms, y, code, k, residual)
         for l in range(k):
             correction[l] = product(atoms[support[l]], residual)
-        solve(factor.L, correction, k)
+        solve(L, correction, k)
         for l in range(k):
             x[l] += correction[l]

@@ -131,7 +131,7 @@ def grow(
         if is_last:
             break
     if k > 0 and not are_accurate(_growth(a, active, k), work.factor.spread[k - 1], eps):
-        refine(own.prepared.atoms, y, code, k, work.factor)
+        refine(own.prepared.atoms, y, code, k, work.factor.L, work.factor.scratch)
         for l in range(k):
             x[l] = max(x[l], 0)
     return k

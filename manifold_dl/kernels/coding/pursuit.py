@@ -7,8 +7,12 @@ residual; `basis.py` says how they follow the support.
 A signal takes a microsecond. So what a step calls takes single arrays: a named tuple of five arrays costs
 some 30 ns at every call, and with those OMP was 1.7 times as slow. A view of a row costs 15 ns, because its
 array is counted as used: what belongs to one signal is kept in arrays of its own, which all signals share.
+
+What few calls need is compiled for those: with `tol` None nothing measures residuals, and with `careful` None
+a signal whose cheap bounds of rank and accuracy decide nothing is only marked (`_encode`).
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +35,6 @@ from manifold_dl.kernels.coding.dictionary import (
 )
 from manifold_dl.kernels.coding.factor import (
     CHEAP,
-    Factor,
     are_accurate,
     inverse_row,
     inverse_row_bound,
@@ -43,18 +46,33 @@ from manifold_dl.kernels.memory import aligned
 
 def omp(dictionary: PreparedDictionary, signals: np.ndarray, settings: PursuitSettings) -> Codes:
     """Orthogonal matching pursuit of each row of `signals`: the next atom is the one most correlated."""
-    codes = empty_codes(signals, settings.sparsity)
-    _omp(dictionary, signals, settings.tol, codes, empty_workspace(dictionary, settings.sparsity))
-    return codes
+    return _encode(_omp, dictionary, signals, settings)
 
 
 def forward_selection(
     dictionary: PreparedDictionary, signals: np.ndarray, settings: PursuitSettings
 ) -> Codes:
     """Orthogonal least squares of each row of `signals`: the next atom leaves the smallest residual."""
-    codes = empty_codes(signals, settings.sparsity)
-    work = empty_workspace(dictionary, settings.sparsity)
-    _forward_selection(dictionary, signals, settings.tol, codes, work)
+    return _encode(_forward_selection, dictionary, signals, settings)
+
+
+def _encode(
+    kernel: Callable[..., None],
+    dictionary: PreparedDictionary,
+    signals: np.ndarray,
+    settings: PursuitSettings,
+) -> Codes:
+    """Codes by a kernel without costly checks, and with them for the signals where bounds decide nothing."""
+    sparsity, tol = settings.sparsity, None if settings.tol < 0 else settings.tol
+    codes, undecided = empty_codes(signals, sparsity), np.zeros(len(signals), np.bool_)
+    work = empty_workspace(dictionary, sparsity)
+    kernel(dictionary, signals, tol, None, codes, undecided, work)
+    again = np.flatnonzero(undecided)
+    if len(again):
+        rest, careful = empty_codes(signals[again], sparsity), np.empty(sparsity, signals.dtype)
+        kernel(dictionary, signals[again], tol, careful, rest, undecided, work)
+        for given, found in zip(codes, rest, strict=True):
+            given[again] = found
     return codes
 
 
@@ -68,7 +86,6 @@ class Workspace(NamedTuple):
     z: np.ndarray
     L: np.ndarray  # the factor; its diagonal is inverted
     code: Code
-    scratch: np.ndarray
     residual: np.ndarray
 
 
@@ -78,26 +95,31 @@ def empty_workspace(dictionary: PreparedDictionary, sparsity: int) -> Workspace:
     padded = n_tiles * width
     rows = (padded,), (n_tiles, ROWS, width), (sparsity, padded)
     a, products, Q = (aligned(shape, dtype, smallest=0) for shape in rows)
-    z, scratch, x = (np.empty(sparsity, dtype) for _ in range(3))
+    z, x = np.empty((2, sparsity), dtype)
     code, L = Code(np.empty(sparsity, np.int32), x), np.empty((sparsity, sparsity), dtype)
-    return Workspace(a, np.empty(padded // 16, dtype), products, Q, z, L, code, scratch, np.empty(m, dtype))
+    return Workspace(a, np.empty(padded // 16, dtype), products, Q, z, L, code, np.empty(m, dtype))
 
 
 @compiled_in_order
 def _omp(
-    dictionary: PreparedDictionary, signals: np.ndarray, tol: float, codes: Codes, work: Workspace
+    dictionary: PreparedDictionary,
+    signals: np.ndarray,
+    tol: float | None,
+    careful: np.ndarray | None,
+    codes: Codes,
+    undecided: np.ndarray,
+    work: Workspace,
 ) -> None:
     atoms, tiles, gram, eps = _borrowed_dictionary(dictionary)
-    a, folded, products, Q, z, L, code, scratch, residual = _borrowed_workspace(work)
-    (support, x), factor = code, Factor(L, z, scratch)
-    codes = _borrowed_codes(codes)
+    a, folded, products, Q, z, L, code, residual = _borrowed_workspace(work)
+    (support, x), codes = code, _borrowed_codes(codes)
     n, sparsity = codes.values.shape
     for j in range(n):
         if j % ROWS == 0:
             multiply_tiles(signals[j : j + ROWS], tiles, products)
         take_row(products, j % ROWS, a)
         norm, limit, left = 1.0, -1.0, 1.0
-        if tol >= 0:
+        if tol is not None:
             norm, limit, left = residual_budget(signals[j], tol)
         largest_ever, k, spread = 0.0, np.int64(0), 0.0
         while k < sparsity and left > limit:
@@ -108,7 +130,10 @@ def _omp(
             w = extend_factor(L, Q, gram, k, p)
             inverse = inverse_row_bound(w, gram[p, p], spread)
             if inverse > 1 / (CHEAP * ROUNDINGS * eps):
-                inverse = inverse_row(gram, L, support, k, gram[p, p], w, scratch)
+                if careful is None:
+                    undecided[j] = True
+                    break
+                inverse = inverse_row(gram, L, support, k, gram[p, p], w, careful)
             rank_deficient = not inverse <= 1 / (ROUNDINGS * eps)
             if rank_deficient:
                 a[p] = 0  # atom p depends on the support: the next one
@@ -117,18 +142,24 @@ def _omp(
             L[k, k] = 1 / np.sqrt(w)
             support[k], z[k] = p, a[p] * L[k, k]
             k += 1
-            if tol >= 0:
+            if tol is not None:
                 left -= (z[k - 1] / norm) ** 2
                 if left <= limit + ROUNDINGS * eps or is_close_to_dependent(L, k):
                     growth = solve_upper(L, z, 1.0, x, k)
                     if not are_accurate(growth, spread, eps):
-                        refine(atoms, signals[j], code, k, factor)
+                        if careful is None:
+                            undecided[j] = True
+                        else:
+                            refine(atoms, signals[j], code, k, L, careful)
                     left = (residual_norm(atoms, signals[j], code, k, residual) / norm) ** 2
             if k < sparsity and left > limit:
                 update(a, gram, Q, k - 1, p, L[k - 1, k - 1], z[k - 1])
         growth = solve_upper(L, z, 1.0, x, k)
         if not are_accurate(growth, spread, eps):
-            refine(atoms, signals[j], code, k, factor)
+            if careful is None:
+                undecided[j] = True
+            else:
+                refine(atoms, signals[j], code, k, L, careful)
         _store(codes, j, code, k)
 
 
@@ -148,7 +179,7 @@ def _borrowed_codes(codes: Codes) -> Codes:
 @internal_in_order
 def _borrowed_workspace(work: Workspace) -> Workspace:
     """The same memory, without counting who uses it."""
-    a, folded, products, Q, z, L, code, scratch, residual = work
+    a, folded, products, Q, z, L, code, residual = work
     return Workspace(
         borrowed(a),
         borrowed(folded),
@@ -157,7 +188,6 @@ def _borrowed_workspace(work: Workspace) -> Workspace:
         borrowed(z),
         borrowed(L),
         Code(borrowed(code.support), borrowed(code.x)),
-        borrowed(scratch),
         borrowed(residual),
     )
 
@@ -188,12 +218,17 @@ class Candidates(NamedTuple):
 
 @compiled_in_order
 def _forward_selection(
-    dictionary: PreparedDictionary, signals: np.ndarray, tol: float, codes: Codes, work: Workspace
+    dictionary: PreparedDictionary,
+    signals: np.ndarray,
+    tol: float | None,
+    careful: np.ndarray | None,
+    codes: Codes,
+    undecided: np.ndarray,
+    work: Workspace,
 ) -> None:
     atoms, tiles, gram, eps = _borrowed_dictionary(dictionary)
-    a, folded, products, Q, z, L, code, scratch, residual = _borrowed_workspace(work)
-    (support, x), factor = code, Factor(L, z, scratch)
-    codes = _borrowed_codes(codes)
+    a, folded, products, Q, z, L, code, residual = _borrowed_workspace(work)
+    (support, x), codes = code, _borrowed_codes(codes)
     n, sparsity = codes.values.shape
     gains, remaining, squares, floor = _candidates(gram, eps)
     for j in range(n):
@@ -201,7 +236,7 @@ def _forward_selection(
             multiply_tiles(signals[j : j + ROWS], tiles, products)
         take_row(products, j % ROWS, a)
         norm, limit, left = 1.0, -1.0, 1.0
-        if tol >= 0:
+        if tol is not None:
             norm, limit, left = residual_budget(signals[j], tol)
         # The atoms have norm 1, so the first choice is that of OMP. Later ones square the correlations,
         # which are therefore brought to 1 first: no signal is too small or too large.
@@ -215,7 +250,10 @@ def _forward_selection(
             w = extend_factor(L, Q, gram, k, p)
             inverse = inverse_row_bound(w, gram[p, p], spread)
             if inverse > 1 / (CHEAP * ROUNDINGS * eps):
-                inverse = inverse_row(gram, L, support, k, gram[p, p], w, scratch)
+                if careful is None:
+                    undecided[j] = True
+                    break
+                inverse = inverse_row(gram, L, support, k, gram[p, p], w, careful)
             rank_deficient = not inverse <= 1 / (ROUNDINGS * eps)
             if rank_deficient:
                 remaining[p], gains[p] = 0, 0  # atom p depends on the support: the next one
@@ -225,12 +263,15 @@ def _forward_selection(
             L[k, k] = 1 / np.sqrt(w)
             support[k], z[k] = p, a[p] * L[k, k]
             k += 1
-            if tol >= 0:
+            if tol is not None:
                 left -= (z[k - 1] * scale / norm) ** 2
                 if left <= limit + ROUNDINGS * eps or is_close_to_dependent(L, k):
                     growth = solve_upper(L, z, scale, x, k)
                     if not are_accurate(growth, spread, eps):
-                        refine(atoms, signals[j], code, k, factor)
+                        if careful is None:
+                            undecided[j] = True
+                        else:
+                            refine(atoms, signals[j], code, k, L, careful)
                     left = (residual_norm(atoms, signals[j], code, k, residual) / norm) ** 2
             if k < sparsity and left > limit:
                 update(a, gram, Q, k - 1, p, L[k - 1, k - 1], z[k - 1])
@@ -238,7 +279,10 @@ def _forward_selection(
                 p = argmax_abs(gains, folded)
         growth = solve_upper(L, z, scale, x, k)
         if not are_accurate(growth, spread, eps):
-            refine(atoms, signals[j], code, k, factor)
+            if careful is None:
+                undecided[j] = True
+            else:
+                refine(atoms, signals[j], code, k, L, careful)
         _store(codes, j, code, k)
 
 
