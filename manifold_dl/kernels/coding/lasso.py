@@ -17,9 +17,8 @@ import numpy as np
 from manifold_dl.kernels.backend import compiled_reordering
 from manifold_dl.kernels.coding.active_set import SLACK
 from manifold_dl.kernels.coding.checked_lasso import checked_lasso
-from manifold_dl.kernels.coding.common import ROUNDINGS, Code, argmax_abs, keep_largest, sort_by_index
+from manifold_dl.kernels.coding.common import ROUNDINGS, argmax_abs, keep_largest, sort_by_index
 from manifold_dl.kernels.coding.dictionary import ROWS, correlate, empty_products, prepare
-from manifold_dl.kernels.coding.factor import empty_factor, least_squares
 from manifold_dl.kernels.coding.interface import (
     Codes,
     LassoSettings,
@@ -28,7 +27,7 @@ from manifold_dl.kernels.coding.interface import (
     empty_codes,
     no_codes,
 )
-from manifold_dl.kernels.coding.signs import are_optimal, descend, solve_in_order, take
+from manifold_dl.kernels.coding.signs import are_optimal, descend, solve_accurately, solve_in_order, take
 from manifold_dl.kernels.status import NOT_OPTIMAL, OK
 
 
@@ -130,10 +129,9 @@ def _lasso(signals, dictionary_tuple, numbers, factors, start, codes_tuple, stat
     dictionary, codes = PreparedDictionary(*dictionary_tuple), Codes(*codes_tuple)
     (path, relative, tol, refit), (indptr, indices, values) = numbers, start
     gram, eps, size = dictionary.gram, dictionary.eps, codes.values.shape[1]
-    products, factor = empty_products(dictionary), empty_factor(size, dictionary.gram)
-    correlations, folded = products.correlations, products.folded
-    L, z, h = factor.L, factor.scratch, np.empty(len(gram), gram.dtype)
-    signs, goal = np.empty(size, gram.dtype), np.empty(size, gram.dtype)
+    products, h = empty_products(dictionary), np.empty(len(gram), gram.dtype)
+    correlations, folded, L = products.correlations, products.folded, np.empty((size, size), gram.dtype)
+    z, signs, goal = np.empty(size, gram.dtype), np.empty(size, gram.dtype), np.empty(size, gram.dtype)
     for j in range(len(signals)):
         if j % ROWS == 0:
             correlate(signals[j : j + ROWS], dictionary, products)
@@ -152,8 +150,9 @@ def _lasso(signals, dictionary_tuple, numbers, factors, start, codes_tuple, stat
                 break
         if refit > 0:
             k = keep_largest(support, x, k, np.int64(refit))
-            k = least_squares(dictionary, signals[j], a, Code(support, x), k, factor)
             sort_by_index(support, x, k)
+            if not solve_accurately(gram, a, support, x, signs, k, L, z, eps):
+                k, status = np.int64(0), NOT_OPTIMAL
         elif not solve_in_order(gram, a, penalty, support, x, signs, k, L, z):
             k, status = np.int64(0), NOT_OPTIMAL
         codes.counts[j], statuses[j] = k, status

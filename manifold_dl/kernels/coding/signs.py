@@ -13,6 +13,7 @@ import numpy as np
 
 from manifold_dl.kernels.backend import internal, internal_in_order
 from manifold_dl.kernels.coding.common import argmax_abs, contains, residual_correlations, sort_by_index
+from manifold_dl.kernels.coding.factor import are_accurate, inverse_row_bound
 
 # An atom may depend on those before it if its squared distance from their span is a smaller fraction of its
 # square.
@@ -160,3 +161,16 @@ def solve_in_order(gram, a, penalty, support, x, signs, k, L, z):
     for l in range(k):
         signs[l] = 1 if x[l] > 0 else -1
     return solve(gram, a, penalty, support, signs, np.int64(0), k, L, z, x)
+
+
+@internal
+def solve_accurately(gram, a, support, x, signs, k, L, z, eps):
+    """Least squares on the support; False if the normal equations alone may leave a larger residual."""
+    if not solve(gram, a, a.dtype.type(0), support, signs, np.int64(0), k, L, z, x):
+        return False
+    spread, largest, scale = 0.0, 0.0, 0.0
+    for l in range(k):
+        i = support[l]
+        spread += inverse_row_bound(1 / (L[l, l] * L[l, l]), gram[i, i], spread)
+        largest, scale = max(largest, abs(x[l])), max(scale, abs(a[i]))
+    return largest == 0 or are_accurate(largest / scale, spread, eps)
