@@ -13,7 +13,14 @@ import numpy as np
 from manifold_dl.kernels.backend import compiled, internal
 from manifold_dl.kernels.memory import aligned_zeros
 from manifold_dl.kernels.reduced import reference_weighted as reference
-from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, largest_support, longest, padded_size
+from manifold_dl.kernels.reduced.batches import (
+    BATCH_SIZE,
+    Batches,
+    largest_support,
+    longest,
+    matrix,
+    padded_size,
+)
 from manifold_dl.kernels.reduced.cholesky import dots, make_scratch, solve_lower, solve_upper, subtract
 from manifold_dl.kernels.reduced.codes import (
     NO_FACTORS,
@@ -130,11 +137,9 @@ def _fit(signals, weights, batches_tuple, atoms, mu, pivot_ratio, out_tuple):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
         s = (end - begin) // width
-        atom, g = indices[begin:end].reshape(s, width), g_memory[: end - begin].reshape(s, width)
-        L = factor_memory[: 0 if keep else s * (s + 1) // 2 * width]
-        if keep:
-            L = factors[factor_place[batch] : factor_place[batch + 1]]
-        L = L.reshape(s * (s + 1) // 2, width)
+        atom, g = matrix(indices, begin, s, width), matrix(g_memory, np.int64(0), s, width)
+        factor, at = (factors, factor_place[batch]) if keep else (factor_memory, np.int64(0))
+        L = matrix(factor, at, s * (s + 1) // 2, width)
         for w in range(n):
             j = np.int64(order[first[batch] + w])
             gather_signal(signals, weights, j, gathered)
@@ -153,7 +158,8 @@ def _fit(signals, weights, batches_tuple, atoms, mu, pivot_ratio, out_tuple):
             else:
                 value += _add_signal(signals, weights, j, atoms, atom, g, w, indptr[j], mu, r, out)
         if any_rank_deficient:
-            rank_deficient[:] = False
+            for w in range(width):
+                rank_deficient[w] = 0
     return value, n_rank_deficient
 
 
@@ -238,8 +244,8 @@ def _hessian_product(signals, weights, batches_tuple, known_tuple, product):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
         s = (end - begin) // width
-        atom, g = indices[begin:end].reshape(s, width), g_memory[: end - begin].reshape(s, width)
-        L = factors[factor_place[batch] : factor_place[batch + 1]].reshape(s * (s + 1) // 2, width)
+        atom, g = matrix(indices, begin, s, width), matrix(g_memory, np.int64(0), s, width)
+        L = matrix(factors, factor_place[batch], s * (s + 1) // 2, width)
         for w in range(n):
             j = order[first[batch] + w]
             for p in range(m):

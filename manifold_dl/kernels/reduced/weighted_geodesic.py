@@ -13,7 +13,14 @@ import numpy as np
 from manifold_dl.kernels.backend import compiled, internal
 from manifold_dl.kernels.reduced import reference
 from manifold_dl.kernels.reduced import reference_weighted as weighted_reference
-from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, largest_support, longest, padded_size
+from manifold_dl.kernels.reduced.batches import (
+    BATCH_SIZE,
+    Batches,
+    largest_support,
+    longest,
+    matrix,
+    padded_size,
+)
 from manifold_dl.kernels.reduced.cholesky import make_scratch, solve_lower, solve_upper
 from manifold_dl.kernels.reduced.minimum_norm import PIVOT_RATIO, take
 from manifold_dl.kernels.reduced.refit import clear, unbatch
@@ -109,15 +116,15 @@ def _precompute_products(signals, weights, batches_tuple, products_tuple, atoms,
     rows_of_U = np.empty(rows.shape)
     for batch in range(len(first) - 1):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
-        low, high = factor_place[batch], factor_place[batch + 1]
+        low = factor_place[batch]
         width = padded_size(n)
         s = (end - begin) // width
-        atom = batches.indices[begin:end].reshape(s, width)
-        x0, by = products.codes[begin:end].reshape(s, width), products.at_atoms[begin:end].reshape(s, width)
-        bu = products.at_directions[begin:end].reshape(s, width)
-        DD = products.DD[low:high].reshape(s * (s + 1) // 2, width)
-        UU = products.UU[low:high].reshape(s * (s + 1) // 2, width)
-        DU = products.DU[2 * low - begin : 2 * high - end].reshape(s * s, width)
+        atom = matrix(batches.indices, begin, s, width)
+        x0, by = matrix(products.codes, begin, s, width), matrix(products.at_atoms, begin, s, width)
+        bu = matrix(products.at_directions, begin, s, width)
+        DD = matrix(products.DD, low, s * (s + 1) // 2, width)
+        UU = matrix(products.UU, low, s * (s + 1) // 2, width)
+        DU = matrix(products.DU, 2 * low - begin, s * s, width)
         for w in range(n):
             j = np.int64(order[first[batch] + w])
             gather_signal(signals, weights, j, gathered)
@@ -157,16 +164,16 @@ def _refit(batches_tuple, products_tuple, motion_tuple, mu, pivot_ratio, with_sl
     is_left_out, n_rank_deficient = scratch.rank_deficient, 0
     for batch in range(len(first) - 1):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
-        low, high = factor_place[batch], factor_place[batch + 1]
+        low = factor_place[batch]
         width = padded_size(n)
         s = (end - begin) // width
-        atom = batches.indices[begin:end].reshape(s, width)
-        x0, by = products.codes[begin:end].reshape(s, width), products.at_atoms[begin:end].reshape(s, width)
-        bu = products.at_directions[begin:end].reshape(s, width)
-        DD = products.DD[low:high].reshape(s * (s + 1) // 2, width)
-        UU = products.UU[low:high].reshape(s * (s + 1) // 2, width)
-        DU = products.DU[2 * low - begin : 2 * high - end].reshape(s * s, width)
-        L, g = L_memory[: high - low].reshape(s * (s + 1) // 2, width), memory[0, :s]
+        atom = matrix(batches.indices, begin, s, width)
+        x0, by = matrix(products.codes, begin, s, width), matrix(products.at_atoms, begin, s, width)
+        bu = matrix(products.at_directions, begin, s, width)
+        DD = matrix(products.DD, low, s * (s + 1) // 2, width)
+        UU = matrix(products.UU, low, s * (s + 1) // 2, width)
+        DU = matrix(products.DU, 2 * low - begin, s * s, width)
+        L, g = matrix(L_memory, np.int64(0), s * (s + 1) // 2, width), memory[0, :s]
         c, si, lag, theta = memory[1, :s], memory[2, :s], memory[3, :s], memory[4, :s]
         for a in range(s):
             for w in range(width):
