@@ -218,10 +218,8 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if is_dask_array(X):
             from manifold_dl.engines.dask_arrays import encoded_rows
 
-            D, encode = (
-                self.components_.T,
-                encode_columns if self.missing_values is None else encode_incomplete,
-            )
+            D = self.components_.T
+            encode = encode_columns if self.missing_values is None else encode_incomplete
             return encoded_rows(X, partial(encode, self._coder(D.shape), D), len(self.components_))
         return self._in_rows(self._encode(signals, weights))
 
