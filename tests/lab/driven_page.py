@@ -19,7 +19,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-STARTING = 90  # seconds; on a busy machine the server imports for long
+STARTING = 240  # seconds; on a busy machine the server imports and compiles for long
 LIMIT = 30  # seconds; nothing takes as long, unless something is broken
 
 
