@@ -270,8 +270,7 @@ def statistics_block(rows: np.ndarray, first: int) -> tuple[BlockStatistics, Non
     with np.errstate(over="ignore", invalid="ignore"):
         energy = float(np.einsum("ij,ij->", rows, rows, dtype=float))
         largest = max(float(rows.max()), -float(rows.min()))
-    wrong = np.argwhere(~np.isfinite(rows)) if not math.isfinite(energy) else []
-    if len(wrong) == 0:
+    if math.isfinite(energy) or not len(wrong := np.argwhere(~np.isfinite(rows))):
         return BlockStatistics(energy, largest), None
     j, i = (int(number) for number in wrong[0])
     return BlockStatistics(energy, largest, len(wrong), (first + j, i, float(rows[j, i]))), None
