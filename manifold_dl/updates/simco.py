@@ -190,8 +190,7 @@ class SimCO:
         if isinstance(self.schedule, AllAtoms):
             return [np.arange(n_atoms)]
         sets = sweep(self.schedule, n_atoms, rng, usage=workspace.usage)
-        is_blocked = isinstance(workspace, UpdateWorkspace) and workspace.is_blocked
-        if is_blocked and n_atoms > 1 and any(len(I) == 1 for I in sets):
+        if workspace.is_blocked and n_atoms > 1 and any(len(I) == 1 for I in sets):
             raise ValueError(
                 f"{self.schedule!r} moves single atoms, which takes {n_atoms} passes over all signals: "
                 "where an engine has them, move all atoms at a time, or blocks of many (AllAtoms(), "
