@@ -20,7 +20,7 @@ from manifold_dl.kernels.coding import StartingCodes
 from manifold_dl.kernels.reduced import Block
 from manifold_dl.problem.inner import Sums
 from manifold_dl.problem.solvers import BlockWeights, InnerSolver
-from manifold_dl.problem.starts import PenalizedBlock, Starts, WarmStart
+from manifold_dl.problem.starts import PenalizedBlock, Starts
 
 
 class OtherAtoms(NamedTuple):
@@ -107,7 +107,7 @@ class PenalizedCodes:
 
 def fit_block(
     signals: np.ndarray,
-    start: WarmStart | PenalizedBlock,
+    start: PenalizedBlock,
     weights: BlockWeights,
     prepared: Any,
     solver: InnerSolver,
@@ -118,8 +118,6 @@ def fit_block(
     has_weights = not (weights.entries is None and weights.roots is None)
     options = {"weights": weights} if has_weights else {}
     fit = solver.fit(signals, prepared, start.codes, **options)
-    if isinstance(start, WarmStart):
-        start.codes = fit.codes
     gradient, energies = fit.gradient, fit.energies
     if moving is not None:
         gradient, energies = gradient[moving], energies[moving]

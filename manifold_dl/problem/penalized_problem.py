@@ -23,7 +23,7 @@ from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.objective import Objective
 from manifold_dl.problem.penalized import OtherAtoms, PenalizedCodes, joined, result_block
 from manifold_dl.problem.solvers import BlockWeights, InnerSolver
-from manifold_dl.problem.starts import EarlierCodes, PenalizedBlock, Starts, open_starts
+from manifold_dl.problem.starts import PenalizedBlock, Starts, open_starts
 from manifold_dl.problem.support import Support
 
 
@@ -163,7 +163,7 @@ def open_signals(signals: Any, weights: Any, engine: Engine) -> SignalBlocks:
         given = engine.open([PenalizedBlock(None)] * signals.n_blocks)
         own = _weights_of(known, engine, signals.n_blocks)
         shape, dtype = signals.shape, signals.dtype
-        return SignalBlocks(engine, shape, dtype, known, known.rows, EarlierCodes(given), own)
+        return SignalBlocks(engine, shape, dtype, known, known.rows, Starts(given), own)
     n, m = known.rows.shape
     parts, both = partition(n), (known.weights, known.roots)
     rows = engine.open([known.rows[part] for part in parts])  # views, without a copy
@@ -176,7 +176,7 @@ def starting_with(data: SignalBlocks, codes: Support | BlockedCodes) -> SignalBl
     known, n = data.known, data.shape[1]
     if isinstance(codes, BlockedCodes):
         parents = (codes.blocks, _roots_of(known, data.engine, len(partition(n))))
-        return data._replace(starts=EarlierCodes(BlockMap(start_block, parents, (known.exponent,))))
+        return data._replace(starts=Starts(BlockMap(start_block, parents, (known.exponent,))))
     if codes.values is None:
         return data
     values = as_units(codes.values.astype(data.dtype, copy=False), known.exponent)
