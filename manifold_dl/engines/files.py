@@ -37,10 +37,13 @@ class RowFiles:
         Of equal numbers of columns and of one type, float32 or float64.
     paths : list of path
         Their files.
+    name : str, optional
+        What messages call the signals; by default the file, or the folder.
     """
 
-    def __init__(self, arrays: list[np.ndarray], paths: list[Path]) -> None:
+    def __init__(self, arrays: list[np.ndarray], paths: list[Path], name: str | None = None) -> None:
         self.arrays, self.paths = arrays, paths
+        self.name = name or str(paths[0] if len(paths) == 1 else paths[0].parent)
         self.first = np.cumsum([0, *(len(array) for array in arrays)])
         self.shape = int(arrays[0].shape[1]), int(self.first[-1])  # m, n
         self.dtype = arrays[0].dtype
@@ -61,8 +64,7 @@ class RowFiles:
             items = engine.open(MappedBlocks(views, Budget(engine.memory), engine.scratch))
         else:
             items = engine.open([FileBlock(self.paths, part) for part in parts])
-        name = str(self.paths[0] if len(self.paths) == 1 else self.paths[0].parent)
-        return BlockedSignals(engine, items, self.shape, self.dtype, self, name)
+        return BlockedSignals(engine, items, self.shape, self.dtype, self, self.name)
 
 
 class FileBlock(Lazy):
@@ -114,7 +116,7 @@ def open_path(path: str | os.PathLike[str], engine: Engine, finite: bool = True)
         return RowFiles(arrays, paths).open(engine)
     starts = np.cumsum([0, *(len(array) for array in arrays)])
     whole = RowFiles(arrays, paths)
-    return _copied(whole.rows, (int(starts[-1]), lengths.pop()), arrays[0].dtype, engine)
+    return _copied(whole.rows, (int(starts[-1]), lengths.pop()), arrays[0].dtype, engine, str(path))
 
 
 def open_distant_array(array: Any, engine: Engine, finite: bool = True) -> Any:
@@ -135,7 +137,7 @@ def open_distant_array(array: Any, engine: Engine, finite: bool = True) -> Any:
     m, n = array.shape
     if m * n * array.dtype.itemsize <= getattr(engine, "memory", 0):
         return np.asfortranarray(as_matrix(np.asarray(array), "signals", finite))
-    return _copied(lambda part: np.asarray(array[:, part]).T, (n, m), array.dtype, engine)
+    return _copied(lambda part: np.asarray(array[:, part]).T, (n, m), array.dtype, engine, "signals")
 
 
 def open_memmap(array: np.memmap, engine: Engine, finite: bool = True) -> Any:
@@ -198,7 +200,7 @@ class _Transposable:
 
 
 def _copied(
-    read: Callable[[slice], np.ndarray], shape: tuple[int, int], dtype: Any, engine: Engine
+    read: Callable[[slice], np.ndarray], shape: tuple[int, int], dtype: Any, engine: Engine, name: str
 ) -> BlockedSignals:
     """Signals written as rows into a scratch file, which is removed when they are not needed any more."""
     if engine.is_remote:
@@ -208,11 +210,11 @@ def _copied(
         )
     kind = dtype if np.dtype(dtype) in FLOATS else np.dtype(np.float64)
     if np.dtype(dtype).kind not in "fiub":
-        raise TypeError(f"signals has dtype {dtype}; only real numbers are accepted.")
+        raise TypeError(f"{name} has dtype {dtype}; only real numbers are accepted.")
     folder = tempfile.mkdtemp(prefix="manifold_dl-", dir=getattr(engine, "scratch", None))
     try:
         path = _written(read, shape, np.dtype(kind), Path(folder))
-        source = RowFiles([map_matrix(path)], [path])
+        source = RowFiles([map_matrix(path)], [path], name)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -102,6 +102,10 @@ class LazyCodes:
         self.source, self.coder, self.dictionary, self.weights = source, coder, dictionary, weights
         self.shape, self.dtype = (dictionary.shape[1], source.shape[1]), source.dtype
 
+    def __repr__(self) -> str:
+        """Its shape, and that nothing has been computed."""
+        return f"LazyCodes({self.shape[0]}×{self.shape[1]}, {self.dtype}: compute() or save(folder))"
+
     def blocks(self) -> Iterator[scipy.sparse.csc_array]:
         """The codes of one block of signals after the other.
 

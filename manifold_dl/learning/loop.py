@@ -282,7 +282,11 @@ class LearningRun:
             codes = self._codes_of_best(error)
         # A lost cluster, a full disk: nothing more can be computed there. A `ClusterError` is an OSError.
         is_lost = isinstance(error, OSError | MemoryError)
-        error.partial = self._result(D, codes, Reason.FAILED, is_lost)  # type: ignore[attr-defined]
+        try:
+            found = self._result(D, codes, Reason.FAILED, is_lost)
+        except Exception:  # a file is gone: what is known here has to do
+            found = self._result(D, codes, Reason.FAILED, is_lost=True)
+        error.partial = found  # type: ignore[attr-defined]
         error.add_note("Its attribute `partial` is the result until then, with the best dictionary.")
 
     def _codes_of_best(self, error: Exception) -> scipy.sparse.csc_array:
