@@ -6,7 +6,7 @@ array is a Dask array, and that of files is a `LazyCodes`. The learning loop mak
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,32 @@ def encode_columns(
 def encode_incomplete(coder: Any, dictionary: np.ndarray, signals: np.ndarray) -> scipy.sparse.csc_array:
     """The same, where NaN marks missing entries."""
     return encode_columns(coder, dictionary, signals, ~np.isnan(signals))
+
+
+class CodesAhead:
+    """The next codes, should no atom be replaced: a cluster computes them in the round of the error.
+
+    Parameters
+    ----------
+    signals : m×n array or BlockedSignals
+    """
+
+    def __init__(self, signals: Any) -> None:
+        self._is_remote = isinstance(signals, BlockedSignals) and signals.engine.is_remote
+        self._dictionary: np.ndarray | None = None
+        self.codes: BlockedCodes | None = None
+
+    def begin(
+        self, dictionary: np.ndarray, encode: Callable[[np.ndarray, Any], BlockedCodes]
+    ) -> BlockedCodes | None:
+        """The codes of a dictionary, to be computed in the next round; None where rounds cost nothing."""
+        if self._is_remote:
+            self.codes, self._dictionary = encode(dictionary, None), dictionary
+        return self.codes
+
+    def are_of(self, dictionary: np.ndarray) -> bool:
+        """Whether the codes are those of this dictionary."""
+        return self._dictionary is not None and np.array_equal(self._dictionary, dictionary)
 
 
 class LazyCodes:

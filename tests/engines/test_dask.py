@@ -76,13 +76,15 @@ def test_useless_atoms_are_replaced_by_the_same_signals(client):
     assert_same_bits(mdl.learn_dictionary(Y, 32, engine=Dask(client), **options), expected)
 
 
-def test_an_iteration_takes_at_most_fourteen_rounds(client):
+@pytest.mark.parametrize("mu, n_atoms", [(0.05, 32), (0.0, 32), (0.05, 150)])
+def test_an_iteration_takes_at_most_fourteen_rounds(client, mu, n_atoms):
     Y, options = problem_data()
     engine = Dask(client)
+    options |= {"update": mdl.SimCO(mu=mu), "replace": None}
     counts = []
     for max_iter in (2, 6):
         before = engine.rounds()
-        mdl.learn_dictionary(Y, 32, engine=engine, **options | {"max_iter": max_iter})
+        mdl.learn_dictionary(Y, n_atoms, engine=engine, **options | {"max_iter": max_iter})
         counts.append(engine.rounds() - before)
     assert (counts[1] - counts[0]) / 4 <= 14
 
