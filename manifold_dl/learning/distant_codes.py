@@ -7,6 +7,7 @@ array is a Dask array, and that of files is a `LazyCodes`. The learning loop mak
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -166,16 +167,18 @@ class LazyCodes:
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "indptr.npy").unlink(missing_ok=True)  # written last: without it the others are incomplete
-        sizes, count = [np.zeros(1, np.int64)], 0
-        with open(folder / "values.tmp", "wb") as values, open(folder / "indices.tmp", "wb") as indices:
+        types = {"values": self.dtype, "indices": np.dtype(np.int32), "indptr": np.dtype(np.int64)}
+        count = 0
+        with ExitStack() as stack:
+            files = [stack.enter_context(open(folder / f"{name}.tmp", "wb")) for name in types]
+            np.zeros(1, np.int64).tofile(files[2])
             for block in self.blocks():
-                block.data.tofile(values)
-                block.indices.astype(np.int32).tofile(indices)
-                sizes.append(block.indptr[1:].astype(np.int64) + count)
-                count = int(sizes[-1][-1])
-        _add_header(folder, "values", self.dtype, count)
-        _add_header(folder, "indices", np.dtype(np.int32), count)
-        np.save(folder / "indptr.npy", np.concatenate(sizes))
+                parts = block.data, block.indices.astype(np.int32), block.indptr[1:].astype(np.int64) + count
+                for part, file in zip(parts, files, strict=True):
+                    part.tofile(file)
+                count += block.nnz
+        for name, dtype in types.items():
+            _add_header(folder, name, dtype, self.shape[1] + 1 if name == "indptr" else count)
 
 
 def load_codes(path: str | os.PathLike[str], n_atoms: int) -> scipy.sparse.csc_array:

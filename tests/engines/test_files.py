@@ -222,3 +222,12 @@ def test_a_budget_is_a_number_of_bytes(memory):
 def test_a_scratch_folder_exists(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such folder"):
         Threads(1, scratch=tmp_path / "none")
+
+
+@pytest.mark.parametrize("form", [mapped, folder_of_files, part_of_a_mapped_file])
+def test_what_is_read_ahead_are_the_bytes_of_the_blocks(data, tmp_path, form):
+    blocks = open_signals(form(data[0], tmp_path), engine=Threads(1, memory=0)).given.states
+    assert len(blocks) == len(blocks.read_ahead.pieces) == 5
+    for rows, pieces in zip(blocks, blocks.read_ahead.pieces, strict=True):
+        read = [np.fromfile(path, np.uint8, size, offset=start) for path, start, size in pieces]
+        assert np.concatenate(read).tobytes() == rows.tobytes()
