@@ -180,7 +180,7 @@ def open_memmap(array: np.memmap, engine: Engine, finite: bool = True) -> Any:
 def map_matrix(path: Path) -> np.memmap:
     """A matrix of a `.npy` file, mapped into memory. Writing to its pages does not change the file."""
     array = mapped_array(path, "c")
-    if array.ndim != 2 or 0 in array.shape:
+    if not isinstance(array, np.memmap) or array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"{path} holds no matrix with a signal in every row.")
     return array
 
