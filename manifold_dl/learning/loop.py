@@ -75,8 +75,7 @@ class LearningRun:
         self.best = Best(self.state.best_loss, self.state.best_dictionary, self.state.best_codes)
         self.online = self.state.online or OnlineState(np.zeros(n_atoms))
         self.iteration: int | None = None  # the one at work
-        self.unexplained = math.nan  # ‖Y − DX‖²/‖Y‖² of the result
-        self.ahead = CodesAhead(signals)
+        self.ahead, self.unexplained = CodesAhead(signals), math.nan  # ‖Y − DX‖²/‖Y‖² of the result
 
     def learn(self) -> Result:
         """Run the loop to its end.
@@ -185,8 +184,7 @@ class LearningRun:
         if self.ahead.are_of(dictionary):
             return self.ahead.codes
         options = {"threads": self.settings.threads, "codes": codes, "iteration": iteration}
-        options["weights"] = self.weights
-        return run_coder(self.settings.coder, self.signals, dictionary, **options)
+        return run_coder(self.settings.coder, self.signals, dictionary, weights=self.weights, **options)
 
     def _replace(self, iteration: int) -> tuple[np.ndarray, np.ndarray]:
         """The dictionary of the next iteration, and the atoms that were replaced for it."""
@@ -286,10 +284,9 @@ class LearningRun:
         # A lost cluster, a full disk: nothing more can be computed there. A `ClusterError` is an OSError.
         is_lost = isinstance(error, OSError | MemoryError)
         try:
-            found = self._result(D, codes, Reason.FAILED, is_lost)
+            error.partial = self._result(D, codes, Reason.FAILED, is_lost)  # type: ignore[attr-defined]
         except Exception:  # a file is gone: what is known here has to do
-            found = self._result(D, codes, Reason.FAILED, is_lost=True)
-        error.partial = found  # type: ignore[attr-defined]
+            error.partial = self._result(D, codes, Reason.FAILED, True)  # type: ignore[attr-defined]
         error.add_note("Its attribute `partial` is the result until then, with the best dictionary.")
 
     def _codes_of_best(self, error: Exception) -> scipy.sparse.csc_array:
