@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import resource
+import stat
 import tempfile
 import threading
 import time
@@ -184,11 +185,11 @@ def memory(gigabytes, folder, max_iter):
         rows[first : first + 2**20] = patches(min(2**20, n - first), np.float32, seed=number)
     rows.flush()
     del rows
-    largest, done = [0], threading.Event()
+    largest, scratch, done = [0], [0], threading.Event()
 
     def watch():
         while not done.wait(0.2):
-            largest[0] = max(largest[0], anonymous())
+            largest[0], scratch[0] = max(largest[0], anonymous()), max(scratch[0], in_scratch_files())
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -207,6 +208,7 @@ def memory(gigabytes, folder, max_iter):
             "signals": n,
             "iterations": max_iter,
             "largest anonymous memory, MB": round(largest[0] / 2**20),
+            "largest scratch files, GB": round(scratch[0] / 2**30, 1),
             "seconds": round(seconds, 1),
             "µs CPU per signal and iteration": round(1e6 * used / n / max_iter, 2),
         },
@@ -219,6 +221,18 @@ def anonymous():
         if line.startswith("RssAnon"):
             return 1024 * int(line.split()[1])
     return 0
+
+
+def in_scratch_files():
+    """Bytes of the files that this process has open and that have no name."""
+    size = 0
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            found = os.stat(entry)
+        except OSError:  # it was closed just now
+            continue
+        size += 512 * found.st_blocks if stat.S_ISREG(found.st_mode) and found.st_nlink == 0 else 0
+    return size
 
 
 def model():

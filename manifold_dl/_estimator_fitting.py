@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import is_dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -25,6 +26,7 @@ from manifold_dl.engines.opening import is_dask_array, open_observed
 from manifold_dl.engines.threads import using_threads
 from manifold_dl.engines.units import unit_exponent
 from manifold_dl.learning.callbacks import Progress
+from manifold_dl.learning.distant_codes import encode_columns, encode_incomplete
 from manifold_dl.learning.history import History
 from manifold_dl.learning.initialization import feasible_start
 from manifold_dl.learning.learn import learn_dictionary
@@ -112,6 +114,11 @@ class DictionaryFitting(NestedParameters):
         return result
 
     def _learn_batch(self, X: Any, sample_weight: Any) -> None:
+        if is_dask_array(X):
+            raise TypeError(
+                "X is a Dask array, and a batch of partial_fit is an array in memory: give one chunk after "
+                "the other, X.blocks[i].compute(), or all samples to fit."
+            )
         first = "components_" not in vars(self)
         signals, weights = signals_of(self, X, reset=first, sample_weight=sample_weight)
         if weights is not None and not weights.any():
@@ -169,6 +176,19 @@ class DictionaryFitting(NestedParameters):
         dictionary = self.components_.T
         with self._threads():
             return run_coder(self._coder(dictionary.shape), signals, dictionary, weights=weights)
+
+    def _encoded(self, X: Any, sparse: bool) -> Any:
+        """The codes of a Dask array of samples, lazily."""
+        from manifold_dl.engines.dask_arrays import encoded_rows
+
+        D, encode = self.components_.T, encode_columns if self.missing_values is None else encode_incomplete
+        return encoded_rows(X, partial(encode, self._coder(D.shape), D), D.shape[1], sparse)
+
+    def _decoded(self, X: Any) -> Any:
+        """The samples that a Dask array of codes represents, lazily."""
+        from manifold_dl.engines.dask_arrays import decoded_rows
+
+        return decoded_rows(X, self.components_)
 
     def _threads(self) -> AbstractContextManager[None]:
         return using_threads(joblib.effective_n_jobs(self.n_jobs))

@@ -5,7 +5,6 @@ signals that everything else works with, so nothing is copied.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +15,6 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from manifold_dl._estimator_checks import FLOATS, require_numbers, signals_of, unchanged_on_error
 from manifold_dl._estimator_fitting import DictionaryFitting
 from manifold_dl.engines.opening import is_dask_array
-from manifold_dl.learning.distant_codes import encode_columns, encode_incomplete
 from manifold_dl.learning.protocols import Callback
 from manifold_dl.learning.signal_sums import explained_fraction
 
@@ -211,16 +209,12 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Returns
         -------
         array, or csr_array with `sparse_output` (n_samples, n_components)
-            For a Dask array a Dask array of dense blocks, which is computed when it is asked for.
+            For a Dask array a lazy one of such blocks.
         """
         check_is_fitted(self)
         signals, weights = signals_of(self, X, reset=False)
         if is_dask_array(X):
-            from manifold_dl.engines.dask_arrays import encoded_rows
-
-            D = self.components_.T
-            encode = encode_columns if self.missing_values is None else encode_incomplete
-            return encoded_rows(X, partial(encode, self._coder(D.shape), D), len(self.components_))
+            return self._encoded(X, self.sparse_output)
         return self._in_rows(self._encode(signals, weights))
 
     def inverse_transform(self, X: Any) -> np.ndarray:
@@ -228,13 +222,16 @@ class ManifoldDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         Parameters
         ----------
-        X : dense or sparse array (n_samples, n_components)
+        X : dense or sparse array, or Dask array (n_samples, n_components)
 
         Returns
         -------
         array (n_samples, n_features)
+            Of a Dask array a lazy one.
         """
         check_is_fitted(self)
+        if is_dask_array(X) and X.shape[1:] == (len(self.components_),):
+            return self._decoded(X)
         require_numbers(X, "X")
         codes = check_array(X, accept_sparse=("csr", "csc"), dtype=FLOATS)
         if codes.shape[1] != len(self.components_):

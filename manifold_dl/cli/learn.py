@@ -90,7 +90,7 @@ def learn(
     _save(result, out, force)
     facts = {
         "out": out,
-        "sparsity": sparsity or result.codes.nnz / Y.shape[1],
+        "sparsity": sparsity or _n_codes(result.codes) / Y.shape[1],
         **_facts(result, Y, settings["weights"]),
         "seconds": seconds,
     }
@@ -106,6 +106,11 @@ def _coder(name: str, sparsity: int | None, codes: str | None) -> Any:
     if sparsity is not None or name != "omp":
         raise ValueError("--codes finds the codes by a penalty: leave out --sparsity and --coder.")
     return None
+
+
+def _n_codes(codes: Any) -> int:
+    """How many codes are not zero; those that are not in memory are computed block by block."""
+    return codes.nnz if hasattr(codes, "nnz") else sum(block.nnz for block in codes.blocks())
 
 
 def _minibatches(size: int | None) -> Any:

@@ -235,17 +235,19 @@ class CodeUsage:
     stored: np.ndarray  # signals that have each atom in their support
     nonzero: np.ndarray  # signals with a code other than zero on it
     largest: int  # the size of the largest support
+    n_pairs: int  # Σ|Ω_j|², the pairs of atoms that occur together in a support, with repetitions
 
     def __add__(self, other: "CodeUsage") -> "CodeUsage":
         stored, nonzero = self.stored + other.stored, self.nonzero + other.nonzero
-        return CodeUsage(stored, nonzero, max(self.largest, other.largest))
+        return CodeUsage(stored, nonzero, max(self.largest, other.largest), self.n_pairs + other.n_pairs)
 
 
 def usage_block(codes: CodesBlock, n_atoms: int) -> tuple[CodeUsage, None]:
     """How the codes of one block use the atoms."""
     stored = np.bincount(codes.indices, minlength=n_atoms)
     nonzero = np.bincount(codes.indices[codes.values != 0], minlength=n_atoms)
-    return CodeUsage(stored, nonzero, int(np.diff(codes.indptr).max(initial=0))), None
+    sizes = np.diff(codes.indptr)
+    return CodeUsage(stored, nonzero, int(sizes.max(initial=0)), int(sizes @ sizes)), None
 
 
 def weighted_usage_block(codes: CodesBlock, weights: np.ndarray, n_atoms: int) -> tuple[CodeUsage, None]:

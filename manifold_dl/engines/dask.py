@@ -52,6 +52,17 @@ class Dask:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}={getattr(self, name)!r}: a positive number of seconds is needed.")
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Dask":
+        """Itself: a client cannot be copied, and `sklearn.base.clone` copies all parameters."""
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The address in the place of the client, which cannot be stored."""
+        state = dict(vars(self))
+        if hasattr(self.client, "scheduler"):
+            state["client"] = self.client.scheduler.address
+        return state
+
     def open(self, source: Sequence[Any]) -> BlockMap:
         """The items of `source`, one per block, as states of a map; workers load those that are `Lazy`."""
         blocks = BlockMap(no_function)

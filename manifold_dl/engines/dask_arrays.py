@@ -5,6 +5,7 @@ that any worker can compute it again at any time. Chunks that a user has persist
 that have them.
 """
 
+import uuid
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -25,17 +26,32 @@ from manifold_dl.engines.worker import Lazy
 class GraphBlock(Lazy):
     """A block of signals as a task graph, computed on the thread of the worker."""
 
-    def __init__(self, graph: dict[Any, Any], key: Any, dtype: np.dtype) -> None:
-        self.graph, self.key, self.dtype = graph, key, dtype
+    def __init__(self, graph: dict[Any, Any], key: Any, shape: tuple[int, int], dtype: np.dtype) -> None:
+        self.graph, self.key, self.shape, self.dtype = graph, key, shape, dtype
 
     def load(self) -> np.ndarray:
         """The signals, in rows."""
-        return as_rows(dask.get(self.graph, self.key), self.dtype)
+        return as_rows(dask.get(self.graph, self.key), self.shape, self.dtype)
 
 
-def as_rows(columns: Any, dtype: np.dtype) -> np.ndarray:
-    """Signals in columns as contiguous rows of their own memory."""
-    return np.array(np.asarray(columns).T, dtype=dtype, order="C")
+def as_rows(columns: Any, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+    """Signals in columns as contiguous rows of their own memory; they have to be of the shape announced."""
+    if columns.shape != shape:
+        raise ValueError(
+            f"a block of the Dask array has shape {columns.shape}, but its chunks say {shape}: the function "
+            "that makes them returns others than it announced."
+        )
+    return np.array(_dense(columns).T, dtype=dtype, order="C")
+
+
+def float_type(dtype: Any) -> np.dtype:
+    """The type that signals of some type are computed in: float32 stays, all others become float64."""
+    return np.dtype(np.float32) if dtype == np.float32 else np.dtype(np.float64)
+
+
+def _dense(columns: Any) -> np.ndarray:
+    """A chunk as an array; it may be sparse."""
+    return columns.toarray() if scipy.sparse.issparse(columns) else np.asarray(columns)
 
 
 def open_dask_array(signals: Any, threads: int | None, engine: Engine | None, finite: bool = True) -> Any:
@@ -69,7 +85,7 @@ def open_dask_array(signals: Any, threads: int | None, engine: Engine | None, fi
             "so that every signal is in one chunk.",
             stacklevel=3,
         )
-    dtype = signals.dtype if signals.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    dtype = float_type(signals.dtype)
     items = engine.open(_blocks(signals, dtype, engine))
     return BlockedSignals(engine, items, signals.shape, dtype, source=signals)
 
@@ -91,7 +107,7 @@ def encoded(signals: Any, encode: Callable[..., Any], n_atoms: int, weights: Any
         Its `compute()` is a csc_array. It is cut at multiples of 1,024 signals.
     """
     signals = signals.rechunk((-1, in_whole_blocks(signals.chunks[1])))
-    dtype = signals.dtype if signals.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    dtype = float_type(signals.dtype)
     arrays, chunks = [signals], ((n_atoms,), signals.chunks[1])
     if weights is not None:
         matrix = weights if weights.ndim == 2 else weights[None, :]
@@ -107,8 +123,35 @@ def encoded(signals: Any, encode: Callable[..., Any], n_atoms: int, weights: Any
     )
 
 
-def encoded_rows(samples: Any, encode: Callable[[np.ndarray], Any], n_atoms: int) -> Any:
-    """The n×d codes of an n×m Dask array of samples, as a lazy Dask array with dense chunks.
+def in_chunks(codes: scipy.sparse.csc_array, sizes: tuple[int, ...]) -> Any:
+    """Codes (d×n) in memory as a Dask array with sparse chunks of so many columns.
+
+    Parameters
+    ----------
+    codes : csc_array
+    sizes : tuple of int
+
+    Returns
+    -------
+    dask.array.Array
+
+    Examples
+    --------
+    >>> codes = in_chunks(scipy.sparse.csc_array(np.eye(3)), (2, 1))
+    >>> codes.chunks, int(codes.compute().nnz)
+    (((3,), (2, 1)), 3)
+    """
+    ends = np.cumsum(sizes).tolist()
+    name = f"codes-{uuid.uuid4().hex}"
+    starts = [0, *ends[:-1]]
+    graph = {(name, 0, i): codes[:, a:b] for i, (a, b) in enumerate(zip(starts, ends, strict=True))}
+    return da.Array(graph, name, ((codes.shape[0],), tuple(sizes)), meta=codes[:0, :0])
+
+
+def encoded_rows(
+    samples: Any, encode: Callable[[np.ndarray], Any], n_atoms: int, sparse: bool = False
+) -> Any:
+    """The n×d codes of an n×m Dask array of samples, as a lazy Dask array.
 
     Parameters
     ----------
@@ -116,6 +159,8 @@ def encoded_rows(samples: Any, encode: Callable[[np.ndarray], Any], n_atoms: int
     encode : callable
         From some signals, in columns, to a sparse array of their codes.
     n_atoms : int
+    sparse : bool
+        Whether its chunks are csr_arrays; otherwise they are dense.
 
     Returns
     -------
@@ -123,9 +168,10 @@ def encoded_rows(samples: Any, encode: Callable[[np.ndarray], Any], n_atoms: int
         It is cut at multiples of 1,024 samples.
     """
     samples = samples.rechunk((in_whole_blocks(samples.chunks[0]), -1))
-    dtype = samples.dtype if samples.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    chunks, meta = (samples.chunks[0], (n_atoms,)), np.zeros((0, 0), dtype)
-    return samples.map_blocks(_encode_rows, encode, dtype=dtype, chunks=chunks, meta=meta)
+    dtype = float_type(samples.dtype)
+    meta = scipy.sparse.csr_array((0, 0), dtype=dtype) if sparse else np.zeros((0, 0), dtype)
+    options = {"dtype": dtype, "chunks": (samples.chunks[0], (n_atoms,)), "meta": meta}
+    return samples.map_blocks(_encode_rows, encode, sparse, **options)
 
 
 def in_whole_blocks(sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -149,16 +195,46 @@ def in_whole_blocks(sizes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(end - start for start, end in zip([0, *cuts], [*cuts, n], strict=True))
 
 
-def _encode_rows(rows: np.ndarray, encode: Callable[[np.ndarray], Any]) -> np.ndarray:
-    return np.ascontiguousarray(encode(np.asarray(rows).T).toarray().T)
+def decoded_rows(codes: Any, components: np.ndarray) -> Any:
+    """The n×m samples that an n×d Dask array of codes represents, as a lazy Dask array.
+
+    Parameters
+    ----------
+    codes : dask.array.Array
+        Its chunks may be sparse.
+    components : d×m array
+
+    Returns
+    -------
+    dask.array.Array
+    """
+    codes = codes.rechunk({1: -1})
+    dtype = np.result_type(codes.dtype, components.dtype)
+    options = {"dtype": dtype, "chunks": (codes.chunks[0], (components.shape[1],))}
+    return codes.map_blocks(_decode_rows, components, meta=np.zeros((0, 0), dtype), **options)
+
+
+def _decode_rows(codes: Any, components: np.ndarray) -> np.ndarray:
+    return np.asarray(codes @ components)
+
+
+def _encode_rows(rows: np.ndarray, encode: Callable[[np.ndarray], Any], sparse: bool) -> Any:
+    codes = encode(_as_floats(_dense(rows)).T).T
+    return codes.tocsr() if sparse else np.ascontiguousarray(codes.toarray())
 
 
 def _encode_chunk(
     columns: np.ndarray, weights: Any = None, *, encode: Callable[..., Any], per_signal: bool
 ) -> Any:
+    signals = _as_floats(_dense(columns))
     if weights is None:
-        return encode(np.asarray(columns))
-    return encode(np.asarray(columns), np.asarray(weights)[0] if per_signal else np.asarray(weights))
+        return encode(signals)
+    return encode(signals, np.asarray(weights)[0] if per_signal else np.asarray(weights))
+
+
+def _as_floats(array: np.ndarray) -> np.ndarray:
+    """Floating-point numbers in the byte order of this machine, of which codes have the type."""
+    return array.astype(float_type(array.dtype), copy=False)
 
 
 def _blocks(signals: Any, dtype: np.dtype, engine: Any) -> list[Any]:
@@ -170,12 +246,16 @@ def _blocks(signals: Any, dtype: np.dtype, engine: Any) -> list[Any]:
     array = signals.rechunk(((m,), sizes))
     if any(isinstance(value, Future) for value in _leaves(dict(signals.__dask_graph__()))):
         rows = dask.delayed(as_rows)
-        return as_client(engine.client).compute([rows(chunk, dtype) for chunk in array.to_delayed()[0]])
+        chunks = zip(array.to_delayed()[0], sizes, strict=True)
+        return as_client(engine.client).compute([rows(chunk, (m, size), dtype) for chunk, size in chunks])
     (array,) = dask.optimize(array)
     graph = dict(array.__dask_graph__())
     keys = [(array.name, 0, number) for number in range(len(sizes))]
     dependencies = {key: _references(value, graph) for key, value in graph.items()}
-    return [GraphBlock(_culled(graph, dependencies, key), key, dtype) for key in keys]
+    return [
+        GraphBlock(_culled(graph, dependencies, key), key, (m, size), dtype)
+        for key, size in zip(keys, sizes, strict=True)
+    ]
 
 
 def _culled(graph: dict, dependencies: dict, key: Any) -> dict:

@@ -1,9 +1,10 @@
 """Signals in files: `.npy`, folders of them, and zarr arrays, mapped into memory and read block by block.
 
-Files with signals in rows are used where they are: the operating system reads the blocks that are used,
-somewhat ahead of the computation, and drops them where memory is short. Anything else (signals in columns,
-compressed chunks, other types of numbers) is first written as rows into a scratch file. What is computed from
-the signals goes to scratch files, too, where it exceeds the memory of the engine (`scratch.py`).
+Files with signals in rows are used where they are: the operating system reads the blocks that are used, some
+blocks ahead of the computation (`read_ahead.py`), and drops them where memory is short. Anything else
+(signals in columns, compressed chunks, other types of numbers) is first written as rows into a scratch file.
+What is computed from the signals goes to scratch files, too, where it exceeds the memory of the engine
+(`scratch.py`).
 """
 
 import math
@@ -21,6 +22,7 @@ from manifold_dl._files import mapped_array
 from manifold_dl._validation import as_matrix
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.protocol import Engine, partition
+from manifold_dl.engines.read_ahead import Piece, ReadAhead
 from manifold_dl.engines.scratch import Budget, MappedBlocks, full_disk, full_disk_named
 from manifold_dl.engines.threads import Threads
 from manifold_dl.engines.worker import Lazy
@@ -33,36 +35,54 @@ class RowFiles:
 
     Parameters
     ----------
-    arrays : list of array
+    arrays : list of memmap
         Of equal numbers of columns and of one type, float32 or float64.
     paths : list of path
         Their files.
+    name : str, optional
+        What messages call the signals; by default the file, or the folder.
     """
 
-    def __init__(self, arrays: list[np.ndarray], paths: list[Path]) -> None:
+    def __init__(self, arrays: list[np.memmap], paths: list[Path], name: str | None = None) -> None:
         self.arrays, self.paths = arrays, paths
+        self.name = name or str(paths[0] if len(paths) == 1 else paths[0].parent)
         self.first = np.cumsum([0, *(len(array) for array in arrays)])
         self.shape = int(arrays[0].shape[1]), int(self.first[-1])  # m, n
         self.dtype = arrays[0].dtype
 
     def rows(self, part: slice) -> np.ndarray:
         """Some signals, in rows: a view of the mapped file, or a copy where they stand in two files."""
-        pieces = []
-        for array, first in zip(self.arrays, self.first[:-1].tolist(), strict=True):
-            if first < part.stop and first + len(array) > part.start:
-                pieces.append(array[max(part.start - first, 0) : part.stop - first])
+        pieces = [np.asarray(self.arrays[number][rows]) for number, rows in self._files_of(part)]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+    def pieces(self, part: slice) -> list[Piece]:
+        """Where some signals stand in their files."""
+        found = []
+        for number, rows in self._files_of(part):
+            array, size = self.arrays[number], self.shape[0] * self.dtype.itemsize
+            start = array.offset + rows.start * size
+            found.append(Piece(self.paths[number], start, (rows.stop - rows.start) * size))
+        return found
+
+    def _files_of(self, part: slice) -> list[tuple[int, slice]]:
+        """The files that hold some signals, and which of their rows these are."""
+        found = []
+        for number, (array, first) in enumerate(zip(self.arrays, self.first[:-1].tolist(), strict=True)):
+            if first < part.stop and first + len(array) > part.start:
+                rows = slice(max(part.start - first, 0), min(part.stop - first, len(array)))
+                found.append((number, rows))
+        return found
 
     def open(self, engine: Engine) -> BlockedSignals:
         """The signals on an engine; workers of a cluster read the files themselves."""
         parts, items = partition(self.shape[1]), None
         if isinstance(engine, Threads):
             views = [self.rows(part) for part in parts]
-            items = engine.open(MappedBlocks(views, Budget(engine.memory), engine.scratch))
+            ahead = ReadAhead([self.pieces(part) for part in parts])
+            items = engine.open(MappedBlocks(views, Budget(engine.memory), engine.scratch, ahead))
         else:
             items = engine.open([FileBlock(self.paths, part) for part in parts])
-        name = str(self.paths[0] if len(self.paths) == 1 else self.paths[0].parent)
-        return BlockedSignals(engine, items, self.shape, self.dtype, self, name)
+        return BlockedSignals(engine, items, self.shape, self.dtype, self, self.name)
 
 
 class FileBlock(Lazy):
@@ -114,7 +134,7 @@ def open_path(path: str | os.PathLike[str], engine: Engine, finite: bool = True)
         return RowFiles(arrays, paths).open(engine)
     starts = np.cumsum([0, *(len(array) for array in arrays)])
     whole = RowFiles(arrays, paths)
-    return _copied(whole.rows, (int(starts[-1]), lengths.pop()), arrays[0].dtype, engine)
+    return _copied(whole.rows, (int(starts[-1]), lengths.pop()), arrays[0].dtype, engine, str(path))
 
 
 def open_distant_array(array: Any, engine: Engine, finite: bool = True) -> Any:
@@ -135,7 +155,7 @@ def open_distant_array(array: Any, engine: Engine, finite: bool = True) -> Any:
     m, n = array.shape
     if m * n * array.dtype.itemsize <= getattr(engine, "memory", 0):
         return np.asfortranarray(as_matrix(np.asarray(array), "signals", finite))
-    return _copied(lambda part: np.asarray(array[:, part]).T, (n, m), array.dtype, engine)
+    return _copied(lambda part: np.asarray(array[:, part]).T, (n, m), array.dtype, engine, "signals")
 
 
 def open_memmap(array: np.memmap, engine: Engine, finite: bool = True) -> Any:
@@ -154,15 +174,15 @@ def open_memmap(array: np.memmap, engine: Engine, finite: bool = True) -> Any:
     offset = root.offset + rows.__array_interface__["data"][0] - root.__array_interface__["data"][0]
     # Mapped once more so that its pages may be written to, which they are not: kernels are compiled for that.
     again = np.memmap(root.filename, rows.dtype, "c", offset, rows.shape)
-    return RowFiles([np.asarray(again)], [Path(root.filename)]).open(engine)
+    return RowFiles([again], [Path(root.filename)]).open(engine)
 
 
-def map_matrix(path: Path) -> np.ndarray:
+def map_matrix(path: Path) -> np.memmap:
     """A matrix of a `.npy` file, mapped into memory. Writing to its pages does not change the file."""
     array = mapped_array(path, "c")
-    if array.ndim != 2 or 0 in array.shape:
+    if not isinstance(array, np.memmap) or array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"{path} holds no matrix with a signal in every row.")
-    return np.asarray(array)
+    return array
 
 
 def _open_zarr(path: Path) -> Any:
@@ -198,7 +218,7 @@ class _Transposable:
 
 
 def _copied(
-    read: Callable[[slice], np.ndarray], shape: tuple[int, int], dtype: Any, engine: Engine
+    read: Callable[[slice], np.ndarray], shape: tuple[int, int], dtype: Any, engine: Engine, name: str
 ) -> BlockedSignals:
     """Signals written as rows into a scratch file, which is removed when they are not needed any more."""
     if engine.is_remote:
@@ -208,11 +228,11 @@ def _copied(
         )
     kind = dtype if np.dtype(dtype) in FLOATS else np.dtype(np.float64)
     if np.dtype(dtype).kind not in "fiub":
-        raise TypeError(f"signals has dtype {dtype}; only real numbers are accepted.")
+        raise TypeError(f"{name} has dtype {dtype}; only real numbers are accepted.")
     folder = tempfile.mkdtemp(prefix="manifold_dl-", dir=getattr(engine, "scratch", None))
     try:
         path = _written(read, shape, np.dtype(kind), Path(folder))
-        source = RowFiles([map_matrix(path)], [path])
+        source = RowFiles([map_matrix(path)], [path], name)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

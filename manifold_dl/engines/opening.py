@@ -89,6 +89,29 @@ def open_observed(
     return blocked.observed, blocked
 
 
+def open_distant(
+    signals: Any, weights: Any, threads: int | None = None, engine: Engine | None = None
+) -> tuple[Any, Any]:
+    """Signals that are no array in memory (of Dask, in files) and their weights; others as they are.
+
+    Parameters
+    ----------
+    signals : m×n array, Dask array, or path
+    weights : array of length n, m×n array, Dask array, path, or None
+    threads : int, optional
+        Short for ``engine=Threads(threads)``.
+    engine : Engine, optional
+
+    Returns
+    -------
+    signals : array or BlockedSignals
+    weights : array, BlockedWeights or None
+    """
+    if is_distant(signals) or isinstance(signals, BlockedSignals):
+        return open_observed(signals, weights, threads, engine)
+    return signals, weights
+
+
 def open_incomplete(signals: Any, engine: Engine) -> tuple[Any, Any]:
     """Signals in which NaN marks missing entries, where an engine has them, and their weights.
 
@@ -183,6 +206,11 @@ def open_array(Y: np.ndarray, engine: Engine) -> BlockedSignals:
     """An array in memory, sent to an engine."""
     items = engine.open([np.ascontiguousarray(Y.T[part]) for part in partition(Y.shape[1])])
     return BlockedSignals(engine, items, Y.shape, Y.dtype, source=Y)
+
+
+def is_distant(array: Any) -> bool:
+    """Whether it is an array of Dask or zarr, a memory-mapped one, or the path of one."""
+    return is_dask_array(array) or _is_zarr_array(array) or isinstance(array, str | os.PathLike | np.memmap)
 
 
 def is_dask_array(array: Any) -> bool:

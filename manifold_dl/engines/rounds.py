@@ -201,6 +201,8 @@ class Round:
         start = time.monotonic()
         while True:
             fault = "it has no workers"
+            if self.cluster.client.status == "closed":  # it does not come back
+                raise ClusterError("the client of this Dask cluster is closed: give a new one, Dask(client).")
             try:
                 if self.cluster.client.status != "running":  # asking the scheduler would take half a minute
                     fault = f"its scheduler does not answer (the client is {self.cluster.client.status})"

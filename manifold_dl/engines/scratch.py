@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from manifold_dl.engines.read_ahead import ReadAhead
 from manifold_dl.kernels.memory import aligned
 
 
@@ -75,12 +76,26 @@ class MappedBlocks(list):
         For the states that are computed from them.
     folder : path, optional
         For scratch files; that of `tempfile` by default.
+    read_ahead : ReadAhead, optional
+        Called with the number of every block that is used.
     """
 
-    def __init__(self, views: list[np.ndarray], budget: Budget, folder: Any = None) -> None:
+    def __init__(
+        self,
+        views: list[np.ndarray],
+        budget: Budget,
+        folder: Any = None,
+        read_ahead: ReadAhead | None = None,
+    ) -> None:
         super().__init__(views)
+        self.read_ahead = read_ahead
         self.numbers = {id(view): number for number, view in enumerate(views)}
         self.budget, self.folder = budget, folder
+
+    def __getitem__(self, block: Any) -> Any:
+        if self.read_ahead is not None:
+            self.read_ahead(block)
+        return super().__getitem__(block)
 
     def new_states(self) -> "StoredStates":
         """A list for the states of a map."""

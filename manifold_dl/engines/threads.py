@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -54,6 +54,10 @@ class Threads:
 
     def __post_init__(self) -> None:
         as_threads(self.n)
+        if isinstance(self.memory, bool) or not isinstance(self.memory, Real) or not self.memory >= 0:
+            raise ValueError(f"memory={self.memory!r}: a number of bytes is needed, such as 2**29.")
+        if self.scratch is not None and not os.path.isdir(self.scratch):
+            raise FileNotFoundError(f"scratch={str(self.scratch)!r}: there is no such folder.")
 
     def open(self, source: Sequence[Any]) -> BlockMap:
         """The items of `source`, one per block, as the states of a map."""

@@ -6,7 +6,8 @@ array is a Dask array, and that of files is a `LazyCodes`. The learning loop mak
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,32 @@ def encode_incomplete(coder: Any, dictionary: np.ndarray, signals: np.ndarray) -
     return encode_columns(coder, dictionary, signals, ~np.isnan(signals))
 
 
+class CodesAhead:
+    """The next codes, should no atom be replaced: a cluster computes them in the round of the error.
+
+    Parameters
+    ----------
+    signals : m×n array or BlockedSignals
+    """
+
+    def __init__(self, signals: Any) -> None:
+        self._is_remote = isinstance(signals, BlockedSignals) and signals.engine.is_remote
+        self._dictionary: np.ndarray | None = None
+        self.codes: BlockedCodes | None = None
+
+    def begin(
+        self, dictionary: np.ndarray, encode: Callable[[np.ndarray, Any], BlockedCodes]
+    ) -> BlockedCodes | None:
+        """The codes of a dictionary, to be computed in the next round; None where rounds cost nothing."""
+        if self._is_remote:
+            self.codes, self._dictionary = encode(dictionary, None), dictionary
+        return self.codes
+
+    def are_of(self, dictionary: np.ndarray) -> bool:
+        """Whether the codes are those of this dictionary."""
+        return self._dictionary is not None and np.array_equal(self._dictionary, dictionary)
+
+
 class LazyCodes:
     """The codes of signals in files, computed block by block when they are asked for.
 
@@ -101,6 +128,10 @@ class LazyCodes:
     ) -> None:
         self.source, self.coder, self.dictionary, self.weights = source, coder, dictionary, weights
         self.shape, self.dtype = (dictionary.shape[1], source.shape[1]), source.dtype
+
+    def __repr__(self) -> str:
+        """Its shape, and that nothing has been computed."""
+        return f"LazyCodes({self.shape[0]}×{self.shape[1]}, {self.dtype}: compute() or save(folder))"
 
     def blocks(self) -> Iterator[scipy.sparse.csc_array]:
         """The codes of one block of signals after the other.
@@ -136,16 +167,18 @@ class LazyCodes:
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "indptr.npy").unlink(missing_ok=True)  # written last: without it the others are incomplete
-        sizes, count = [np.zeros(1, np.int64)], 0
-        with open(folder / "values.tmp", "wb") as values, open(folder / "indices.tmp", "wb") as indices:
+        types = {"values": self.dtype, "indices": np.dtype(np.int32), "indptr": np.dtype(np.int64)}
+        count = 0
+        with ExitStack() as stack:
+            files = [stack.enter_context(open(folder / f"{name}.tmp", "wb")) for name in types]
+            np.zeros(1, np.int64).tofile(files[2])
             for block in self.blocks():
-                block.data.tofile(values)
-                block.indices.astype(np.int32).tofile(indices)
-                sizes.append(block.indptr[1:].astype(np.int64) + count)
-                count = int(sizes[-1][-1])
-        _add_header(folder, "values", self.dtype, count)
-        _add_header(folder, "indices", np.dtype(np.int32), count)
-        np.save(folder / "indptr.npy", np.concatenate(sizes))
+                parts = block.data, block.indices.astype(np.int32), block.indptr[1:].astype(np.int64) + count
+                for part, file in zip(parts, files, strict=True):
+                    part.tofile(file)
+                count += block.nnz
+        for name, dtype in types.items():
+            _add_header(folder, name, dtype, self.shape[1] + 1 if name == "indptr" else count)
 
 
 def load_codes(path: str | os.PathLike[str], n_atoms: int) -> scipy.sparse.csc_array:

@@ -23,7 +23,7 @@ from manifold_dl.engines.units import times_square
 from manifold_dl.learning.adapters import CallbackGroup, UpdateAdapter
 from manifold_dl.learning.batch_passes import pass_over_batches
 from manifold_dl.learning.checkpoint import RunState
-from manifold_dl.learning.distant_codes import codes_of_result
+from manifold_dl.learning.distant_codes import CodesAhead, codes_of_result
 from manifold_dl.learning.fingerprint import fingerprint
 from manifold_dl.learning.history import Step
 from manifold_dl.learning.initialization import initial_dictionary, start_on_manifold
@@ -75,7 +75,7 @@ class LearningRun:
         self.best = Best(self.state.best_loss, self.state.best_dictionary, self.state.best_codes)
         self.online = self.state.online or OnlineState(np.zeros(n_atoms))
         self.iteration: int | None = None  # the one at work
-        self.unexplained = math.nan  # ‖Y − DX‖²/‖Y‖² of the result
+        self.ahead, self.unexplained = CodesAhead(signals), math.nan  # ‖Y − DX‖²/‖Y‖² of the result
 
     def learn(self) -> Result:
         """Run the loop to its end.
@@ -142,8 +142,8 @@ class LearningRun:
             self.fitted, self.codes = self.update(
                 self.signals, self.dictionary, self.codes, iteration, self.rng, self.weights
             )
-        fit = self.signals, self.fitted, self.codes
-        error = squared_error(*fit, self.scale.exponent, weights=self.weights)
+        fit, ahead = (self.signals, self.fitted, self.codes), self.ahead.begin(self.fitted, self._encode)
+        error = squared_error(*fit, self.scale.exponent, weights=self.weights, ahead=ahead)
         loss = self.scale.relative(error)
         # The loss of a pass over mini-batches, in which the dictionary moves, is no measure for its last one.
         if loss < self.best.loss or iteration == settings.n_batch_passes:
@@ -181,9 +181,10 @@ class LearningRun:
         return self._step(iteration, error, self.last_ridge * energy, counts, np.zeros(0, np.intp))
 
     def _encode(self, dictionary: np.ndarray, codes: Any, iteration: int | None = None) -> Any:
+        if self.ahead.are_of(dictionary):
+            return self.ahead.codes
         options = {"threads": self.settings.threads, "codes": codes, "iteration": iteration}
-        options["weights"] = self.weights
-        return run_coder(self.settings.coder, self.signals, dictionary, **options)
+        return run_coder(self.settings.coder, self.signals, dictionary, weights=self.weights, **options)
 
     def _replace(self, iteration: int) -> tuple[np.ndarray, np.ndarray]:
         """The dictionary of the next iteration, and the atoms that were replaced for it."""
@@ -282,15 +283,18 @@ class LearningRun:
             codes = self._codes_of_best(error)
         # A lost cluster, a full disk: nothing more can be computed there. A `ClusterError` is an OSError.
         is_lost = isinstance(error, OSError | MemoryError)
-        error.partial = self._result(D, codes, Reason.FAILED, is_lost)  # type: ignore[attr-defined]
+        try:
+            error.partial = self._result(D, codes, Reason.FAILED, is_lost)  # type: ignore[attr-defined]
+        except Exception:  # a file is gone: what is known here has to do
+            error.partial = self._result(D, codes, Reason.FAILED, True)  # type: ignore[attr-defined]
         error.add_note("Its attribute `partial` is the result until then, with the best dictionary.")
 
     def _codes_of_best(self, error: Exception) -> scipy.sparse.csc_array:
         """Codes for the best dictionary, where it has none yet; of zero if it is the coder that failed."""
-        D, n_signals = self.best.dictionary, self.signals.shape[1]
+        D, n = self.best.dictionary, self.signals.shape[1]
         if not (isinstance(error, ComponentError) and error.component is self.settings.coder):
             try:
                 return self._encode(D, None)
             except Exception as another:
                 error.add_note(f"Afterwards: {another}")
-        return scipy.sparse.csc_array((D.shape[1], n_signals), dtype=self.signals.dtype)
+        return scipy.sparse.csc_array((D.shape[1], n), dtype=self.signals.dtype)

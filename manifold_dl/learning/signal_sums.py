@@ -74,6 +74,7 @@ def squared_error(
     exponent: int = 0,
     engine: Engine = Threads(),  # noqa: B008 - frozen
     weights: Any = None,
+    ahead: BlockedCodes | None = None,
 ) -> float:
     """‖Y − DX‖², with weights Σ w (Y − DX)², from the residual.
 
@@ -86,6 +87,8 @@ def squared_error(
         What runs the function of a block.
     weights : array of length n or m×n array, optional
         Of the signals, or of their entries.
+    ahead : BlockedCodes, optional
+        Codes that will be needed next: an engine computes them in the same round, with their usage.
 
     Returns
     -------
@@ -98,7 +101,7 @@ def squared_error(
     """
     atoms = np.ascontiguousarray(dictionary.T)
     if isinstance(codes, BlockedCodes):
-        return _blocked_error(signals, atoms, codes, exponent, weights)
+        return _blocked_error(signals, atoms, codes, exponent, weights, ahead)
     (error,) = engine.total(
         coded_map(squared_error_block, signals, codes, weights, (atoms, exponent), engine)
     )
@@ -106,14 +109,22 @@ def squared_error(
 
 
 def _blocked_error(
-    signals: BlockedSignals, atoms: np.ndarray, codes: BlockedCodes, exponent: int, weights: Any
+    signals: BlockedSignals,
+    atoms: np.ndarray,
+    codes: BlockedCodes,
+    exponent: int,
+    weights: Any,
+    ahead: BlockedCodes | None,
 ) -> float:
     """‖Y − DX‖², in one round with the usage and the energies of the codes, which are asked for next."""
     error = coded_map(squared_error_block, signals, codes, weights, (atoms, exponent), codes.engine)
     own = by_signal(weights)
-    energies = _energies_map(codes, exponent, own)
-    found = codes.engine.total(error, codes.usage_map(weights), energies)
-    squares, codes.usages[weights], codes.energies[exponent, own] = found
+    maps = [error, codes.usage_map(weights), _energies_map(codes, exponent, own)]
+    if ahead is not None:
+        maps.append(ahead.usage_map())
+    squares, codes.usages[weights], codes.energies[exponent, own], *more = codes.engine.total(*maps)
+    if ahead is not None:
+        (ahead.usages[None],) = more
     return squares
 
 

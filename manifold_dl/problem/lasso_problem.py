@@ -21,13 +21,15 @@ from manifold_dl._validation import (
     require_memory,
 )
 from manifold_dl.engines import Engine
+from manifold_dl.engines.blocked import BlockedSignals
+from manifold_dl.engines.opening import open_distant
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.engines.weights import WeightedSignals
 from manifold_dl.manifolds import Spheres, feasible_set
 from manifold_dl.problem.penalized_problem import (
     PenalizedProblem,
+    SignalBlocks,
     WholeDictionary,
-    as_signals_in_memory,
     make_penalized_problem,
     open_signals,
 )
@@ -57,8 +59,8 @@ def lasso_problem(
 
     Parameters
     ----------
-    signals : m×n array
-        Y, a signal in every column.
+    signals : m×n array, Dask array, or path
+        Y, a signal in every column; in a file in every row, as in `learn_dictionary`.
     n_atoms : int
         d, the number of atoms.
     alpha : float
@@ -115,15 +117,14 @@ def lasso_problem(
     >>> recovery(D, truth)
     1.0
     """
-    alpha, mu, engine = as_alpha(alpha), as_ridge(mu), as_engine(threads, engine)
+    alpha, mu = as_alpha(alpha), as_ridge(mu)
     return _make_problem(
-        as_signals_in_memory(signals, weights, engine),
+        _opened(signals, weights, threads, engine),
         n_atoms,
         lambda known: LassoSolver(float(np.ldexp(alpha, -known.exponent)), mu),
         manifold=manifold,
         moving=ChosenAtoms(atoms, dictionary),
         options={"regularizers": regularizers, "precondition": precondition},
-        engine=engine,
     )
 
 
@@ -147,8 +148,8 @@ def penalized_problem(
 
     Parameters
     ----------
-    signals : m×n array
-        Y, a signal in every column.
+    signals : m×n array, Dask array, or path
+        Y, a signal in every column; in a file in every row, as in `learn_dictionary`.
     n_atoms : int
         d, the number of atoms.
     coder : PenalizedCoder
@@ -191,15 +192,13 @@ def penalized_problem(
     >>> bool(check_gradient(problem))
     True
     """
-    engine = as_engine(threads, engine)
     return _make_problem(
-        as_signals_in_memory(signals, weights, engine),
+        _opened(signals, weights, threads, engine),
         n_atoms,
         lambda known: solver_of(coder, 0.0, known),
         manifold=manifold,
         moving=ChosenAtoms(atoms, dictionary),
         options={"regularizers": regularizers, "precondition": precondition},
-        engine=engine,
     )
 
 
@@ -210,24 +209,29 @@ class ChosenAtoms(NamedTuple):
     dictionary: Any
 
 
+def _opened(signals: Any, weights: Any, threads: int | None, engine: Engine | None) -> SignalBlocks:
+    """The signals in blocks; those that are not in memory stay where they are."""
+    signals, weights = open_distant(signals, weights, threads, engine)
+    is_blocked = isinstance(signals, BlockedSignals)
+    return open_signals(signals, weights, signals.engine if is_blocked else as_engine(threads, engine))
+
+
 def _make_problem(
-    signals: WeightedSignals,
+    data: SignalBlocks,
     n_atoms: int,
     make_solver: Callable[[WeightedSignals], InnerSolver],
     *,
     manifold: Callable[[int, int], Any],
     moving: ChosenAtoms,
     options: dict[str, Any],
-    engine: Engine,
 ) -> PenalizedProblem:
     """Check the atoms, and make the problem."""
     require_count("n_atoms", n_atoms)
-    rows = signals.rows
-    m = rows.shape[1]
-    require_memory(n_atoms, m, rows.dtype.itemsize)
+    m = data.shape[0]
+    require_memory(n_atoms, m, data.dtype.itemsize)
     I, D = as_atoms(moving.atoms, n_atoms), moving.dictionary
     if D is not None:
-        D = as_dictionary(D, n_rows=m).astype(rows.dtype, copy=False)
+        D = as_dictionary(D, n_rows=m).astype(data.dtype, copy=False)
         if D.shape[1] != n_atoms:
             raise ValueError(f"dictionary has {D.shape[1]} atoms, but n_atoms={n_atoms}.")
     elif len(I) < n_atoms:
@@ -237,13 +241,12 @@ def _make_problem(
     if np.array_equal(I, np.arange(n_atoms)):
         D = None
     elif D is None:  # all atoms, in another order
-        D = np.zeros((m, n_atoms), rows.dtype)
+        D = np.zeros((m, n_atoms), data.dtype)
     return make_penalized_problem(
-        open_signals(engine, signals),
-        make_solver(signals),
-        WholeDictionary(n_atoms, D, signals),
+        data,
+        make_solver(data.known),
+        WholeDictionary(n_atoms, D, data.known),
         I,
         feasible_set(manifold, m, len(I)),
-        engine=engine,
         **options,
     )

@@ -7,10 +7,15 @@ each signal forms its own (`separate.py`), and nothing in an update grows with d
 `update_problem.py`, the rule MOD and the coder FixedSupport ask here.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from manifold_dl.engines import BlockMap, Engine
+from manifold_dl.engines.blocked import CodeUsage
 from manifold_dl.kernels.reduced import Block
+
+Usage = Callable[[], CodeUsage] | None
 
 # Below so many atoms sharing costs nothing that matters, and pairs are not even counted.
 FEW_ATOMS = 128
@@ -23,8 +28,10 @@ FEW_ATOMS = 128
 PAIRS_PER_PRODUCT = 1.5
 
 
-def share_products(n_atoms: int, data: BlockMap, engine: Engine) -> bool:
+def share_products(n_atoms: int, data: BlockMap, engine: Engine, usage: Usage = None) -> bool:
     """Whether all pairs of `n_atoms` atoms are worth forming, for blocks of signals with their supports.
+
+    `usage`, where there is one, knows how many pairs there are: then no pass over the signals counts them.
 
     Examples
     --------
@@ -35,7 +42,10 @@ def share_products(n_atoms: int, data: BlockMap, engine: Engine) -> bool:
     """
     if n_atoms <= FEW_ATOMS:
         return True
-    n_pairs = engine.total(BlockMap(count_pairs_block, (data,)))[0] or 0
+    if usage is not None:
+        n_pairs = usage().n_pairs
+    else:
+        n_pairs = engine.total(BlockMap(count_pairs_block, (data,)))[0] or 0
     return n_pairs >= PAIRS_PER_PRODUCT * n_atoms**2
 
 

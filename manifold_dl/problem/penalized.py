@@ -3,8 +3,7 @@
     f(D) = Σ_j min_x ½‖y_j − Dx‖² + p(x)
 
 `PenalizedCodes` runs an `InnerSolver` (`solvers.py`) on the blocks of an engine. Supports change from one
-dictionary to the next, so the codes of the last one are kept beside every block, as a start for the next
-solution. They are a cache: a solver that ends at the minimiser returns the same codes from any start.
+dictionary to the next, so the codes of an earlier one are a start for the next solution (`starts.py`).
 """
 
 from dataclasses import dataclass
@@ -14,23 +13,14 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl.engines import BlockMap, Engine
-from manifold_dl.engines.protocol import partition
-from manifold_dl.engines.weights import WeightedSignals
+from manifold_dl.engines.blocked import CodesBlock
+from manifold_dl.engines.units import multiply
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.coding import StartingCodes
-from manifold_dl.kernels.reduced import Block, Solutions
+from manifold_dl.kernels.reduced import Block
 from manifold_dl.problem.inner import Sums
 from manifold_dl.problem.solvers import BlockWeights, InnerSolver
-from manifold_dl.problem.support import Support
-
-
-class WarmStart:
-    """The last codes of one block of signals; None before the first."""
-
-    __slots__ = ("codes",)
-
-    def __init__(self, codes: StartingCodes | None = None) -> None:
-        self.codes = codes
+from manifold_dl.problem.starts import PenalizedBlock, Starts
 
 
 class OtherAtoms(NamedTuple):
@@ -46,14 +36,6 @@ class OtherAtoms(NamedTuple):
         return whole
 
 
-class PenalizedBlock(NamedTuple):
-    """The codes of one block, and the factorisations on their supports where Hessian products need them."""
-
-    codes: StartingCodes
-    solutions: Solutions | None
-    batches: Any
-
-
 @dataclass(frozen=True, eq=False)
 class PenalizedCodes:
     """All codes follow by `solver`, while all atoms move or those of a set I.
@@ -62,8 +44,8 @@ class PenalizedCodes:
     ----------
     solver : InnerSolver
         How they follow.
-    starts : BlockMap
-        Its states are `WarmStart`s.
+    starts : Starts
+        Where the solutions begin.
     weights : BlockMap
         Its states are `BlockWeights`.
     others : OtherAtoms, optional
@@ -71,7 +53,7 @@ class PenalizedCodes:
     """
 
     solver: InnerSolver
-    starts: BlockMap
+    starts: Starts
     weights: BlockMap
     others: OtherAtoms | None = None
 
@@ -87,7 +69,9 @@ class PenalizedCodes:
         keep = keep_factors and self.solver.curvature is not None
         moving = None if self.others is None else self.others.moving
         common = (prepared, self.solver, moving, self._whole(atoms) if keep else None)
-        return BlockMap(fit_block, (data, self.starts, self.weights), common)
+        fit = BlockMap(fit_block, (data, self.starts.next(), self.weights), common)
+        self.starts.solved(self.without_factors(fit) if keep else fit)
+        return fit
 
     def codes(self, fit: BlockMap) -> BlockMap:
         """The codes, block by block."""
@@ -123,7 +107,7 @@ class PenalizedCodes:
 
 def fit_block(
     signals: np.ndarray,
-    start: WarmStart,
+    start: PenalizedBlock,
     weights: BlockWeights,
     prepared: Any,
     solver: InnerSolver,
@@ -134,7 +118,6 @@ def fit_block(
     has_weights = not (weights.entries is None and weights.roots is None)
     options = {"weights": weights} if has_weights else {}
     fit = solver.fit(signals, prepared, start.codes, **options)
-    start.codes = fit.codes
     gradient, energies = fit.gradient, fit.energies
     if moving is not None:
         gradient, energies = gradient[moving], energies[moving]
@@ -155,6 +138,7 @@ def fit_block(
 
 def codes_block(found: PenalizedBlock) -> tuple[None, StartingCodes]:
     """The codes of one block."""
+    assert found.codes is not None  # it has been solved
     return None, found.codes
 
 
@@ -174,7 +158,7 @@ def hessian_block(
 ) -> tuple[np.ndarray, None]:
     """The Hessian product of one block on its piece: the value here is half of ‖r‖² + ..."""
     assert found.solutions is not None  # they were asked for
-    indptr, indices, _ = found.codes
+    indptr, indices, _ = codes_block(found)[1]
     block = Block(signals, indptr, indices, found.batches)
     if weights.entries is None:
         product = reduced.hessian_product(block, atoms, cross, mu, found.solutions, direction)
@@ -184,29 +168,13 @@ def hessian_block(
     return 0.5 * product, None
 
 
-def open_starts(engine: Engine, n_signals: int, codes: Support | None = None) -> BlockMap:
-    """A `WarmStart` for every block, from the codes of all signals where they are given."""
-    starts = []
-    for part in partition(n_signals):
-        if codes is None or codes.values is None:
-            starts.append(WarmStart())
-            continue
-        indptr = codes.indptr[part.start : part.stop + 1]
-        entries = slice(int(indptr[0]), int(indptr[-1]))
-        starts.append(
-            WarmStart(StartingCodes(indptr - indptr[0], codes.indices[entries], codes.values[entries]))
-        )
-    return engine.open(starts)
-
-
-def open_weights(engine: Engine, signals: WeightedSignals) -> BlockMap:
-    """The weights of every block."""
-    parts = partition(len(signals.rows))
-    W, roots = signals.weights, signals.roots
-    blocks = [
-        BlockWeights(None if W is None else W[part], None if roots is None else roots[part]) for part in parts
-    ]
-    return engine.open(blocks)
+def result_block(codes: StartingCodes, roots: np.ndarray | None, exponent: int) -> tuple[None, CodesBlock]:
+    """The codes of one block for the signals that were given; zero where a signal has no weight."""
+    values = codes.values
+    if roots is not None:
+        factors = np.repeat(roots, np.diff(codes.indptr))
+        values = np.divide(values, factors, out=np.zeros_like(values), where=factors > 0)
+    return None, CodesBlock(codes.indptr, codes.indices, multiply(values, exponent))
 
 
 def joined(blocks: list[StartingCodes], n_atoms: int, dtype: np.dtype) -> scipy.sparse.csc_array:

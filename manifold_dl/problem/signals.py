@@ -4,6 +4,7 @@ f_I needs Y_r = Y − D_{I^c} X_{I^c} over the signals that use I. `SupportedSig
 `update_problem.py` and `updates/workspace.py` build their objectives on what it returns.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manifold_dl.engines import BlockMap, Engine
-from manifold_dl.engines.blocked import CodesBlock
+from manifold_dl.engines.blocked import CodesBlock, CodeUsage
 from manifold_dl.engines.protocol import partition
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
@@ -35,6 +36,8 @@ class SupportedSignals:
         The same blocks, arranged for the kernels.
     weights : BlockMap, optional
         Its states are the weights of the entries of a block, in rows like the signals.
+    usage : callable, optional
+        Returns how the supports use the atoms, where the codes of an engine remember it.
     """
 
     def __init__(
@@ -45,8 +48,9 @@ class SupportedSignals:
         engine: Engine,
         arranged: BlockMap | None = None,
         weights: BlockMap | None = None,
+        usage: Callable[[], CodeUsage] | None = None,
     ) -> None:
-        self.engine, self.dtype = engine, np.dtype(dtype)
+        self.engine, self.dtype, self.usage = engine, np.dtype(dtype), usage
         self.m, self.n_atoms = shape
         self.blocks, self._weights = blocks, weights
         self._all = BlockMap(arrange_block, (blocks,)) if arranged is None else arranged
@@ -63,6 +67,8 @@ class SupportedSignals:
 
     def largest_support(self) -> int:
         """The number of atoms of the signal that uses most."""
+        if self.usage is not None:
+            return self.usage().largest
         (largest,) = self.engine.total(BlockMap(largest_support_block, (self.blocks,)))
         return 0 if largest is None else largest.size
 

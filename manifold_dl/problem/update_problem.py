@@ -153,7 +153,8 @@ def inner_problem(subset: AtomSubset, codes: str, mu: float) -> InnerProblem:
     """How the codes of a set I of atoms follow: with the ridge μ, or not at all."""
     engine, weights = subset.whole.engine, subset.weights
     if weights is None:
-        shared = share_products(len(subset.atoms), subset.data, engine)
+        usage = subset.whole.usage if subset.part is None else None
+        shared = share_products(len(subset.atoms), subset.data, engine, usage)
         if shared and codes == "follow":
             return RidgeCodes(mu)
         if shared:

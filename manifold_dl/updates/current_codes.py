@@ -155,7 +155,8 @@ class EngineCodes:
     def signals(self, m: int) -> SupportedSignals:
         parents, shape = (self.known.rows, self.support.blocks), (m, self.support.n_atoms)
         blocks, arranged = BlockMap(coded_block, parents), BlockMap(arranged_codes_block, parents)
-        return SupportedSignals(blocks, shape, self.dtype, self.engine, arranged, self.known.weights)
+        more = {"arranged": arranged, "weights": self.known.weights, "usage": self.support.usage}
+        return SupportedSignals(blocks, shape, self.dtype, self.engine, **more)
 
     def opened(self) -> BlockMap:
         return self._values

@@ -14,6 +14,7 @@ from manifold_dl.engines import Engine
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.kernels import reduced
 from manifold_dl.updates.current_codes import ArrayCodes
+from manifold_dl.updates.distant import run_stage
 from manifold_dl.updates.normal_equations import solve_by_products, solve_symmetric
 from manifold_dl.updates.workspace import UpdateWorkspace
 
@@ -70,9 +71,16 @@ class MOD:
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
         """One update: (m×n, m×d, sparse d×n) → (dictionary, codes).
 
-        `weights` are those of the signals (n of them) or of their entries (m×n). With weights of entries
-        every row of D has normal equations of its own: the rule costs as much as m unweighted ones.
+        `signals` may be a Dask array or a path, as in `learn_dictionary`. `weights` are those of the signals
+        (n of them) or of their entries (m×n). With weights of entries every row of D has normal equations of
+        its own: the rule costs as much as m unweighted ones.
         """
+        return run_stage(self._stage, signals, dictionary, codes, weights=weights, engine=self.engine)
+
+    def _stage(
+        self, signals: Any, dictionary: Any, codes: Any, weights: Any
+    ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
+        """The same for signals in memory, and for those that an engine has."""
         workspace = UpdateWorkspace(signals, dictionary, codes, as_engine(engine=self.engine), weights)
         workspace.normalize()
         old, current, own_weights = workspace.dictionary, workspace.current, workspace.signals.weights

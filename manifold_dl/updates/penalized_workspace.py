@@ -9,22 +9,23 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from manifold_dl._validation import as_dictionary
 from manifold_dl.engines import Engine
-from manifold_dl.engines.units import as_units, norms_or_one, times_square
+from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals
+from manifold_dl.engines.units import norms_or_one, times_square
 from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.penalized_problem import (
     PenalizedProblem,
     WholeDictionary,
-    as_signals_in_memory,
     make_penalized_problem,
     open_signals,
+    starting_with,
 )
 from manifold_dl.problem.solvers import solver_of
-from manifold_dl.problem.support import as_support
+from manifold_dl.problem.support import Support, as_support
+from manifold_dl.updates.current_codes import as_blocked_codes
 from manifold_dl.updates.workspace import Start, UpdateSettings, accepted_point, start_of
 
 
@@ -33,11 +34,11 @@ class PenalizedWorkspace:
 
     Parameters
     ----------
-    signals : m×n array
+    signals : m×n array or BlockedSignals
         Y.
     dictionary : m×d array
         D, which is copied.
-    codes : sparse or dense d×n array
+    codes : sparse or dense d×n array or BlockedCodes
         The last codes, from which the first solution begins.
     coder : FollowingCoder or PenalizedCoder
         How the codes follow.
@@ -50,6 +51,8 @@ class PenalizedWorkspace:
     ----------
     dictionary : m×d array
         D as it is now.
+    is_blocked : bool
+        Whether an engine has the signals.
     coder : FollowingCoder or PenalizedCoder
         How the codes of the next problem follow.
     last : PenalizedProblem or None
@@ -59,23 +62,26 @@ class PenalizedWorkspace:
     def __init__(
         self, signals: Any, dictionary: Any, codes: Any, coder: Any, engine: Engine, weights: Any = None
     ) -> None:
-        self._signals = known = as_signals_in_memory(signals, weights, engine)
-        rows = known.rows
-        n, m = rows.shape
+        self.is_blocked, data = isinstance(signals, BlockedSignals), open_signals(signals, weights, engine)
+        m, n = data.shape
         D = as_dictionary(dictionary, n_rows=m)
-        self.dictionary = np.array(D, dtype=rows.dtype, order="F")  # kernels read atoms in rows: D.T
-        self._support = as_support(codes, n, D.shape[1])
-        if self._support.values is not None:
-            values = as_units(self._support.values.astype(rows.dtype, copy=False), known.exponent)
-            self._support = self._support._replace(values=known.scaled(values, self._support.indptr))
-        self.coder, self._engine = coder, engine
-        self._data = open_signals(engine, known, self._support)
+        self._before: BlockedCodes | Support
+        if isinstance(signals, BlockedSignals):
+            self._before = as_blocked_codes(codes, signals)
+        else:
+            self._before = as_support(codes, n, D.shape[1])
+        self._data = starting_with(data, self._before)
+        self._signals = self._data.known
+        self.dictionary = np.array(D, dtype=self._data.dtype, order="F")  # kernels read atoms in rows: D.T
+        self.coder = coder
         self.last: PenalizedProblem | None = None
 
     @cached_property
     def usage(self) -> np.ndarray:
         """How many signals used each atom before the update."""
-        return np.bincount(self._support.indices, minlength=self._support.n_atoms)
+        if isinstance(self._before, BlockedCodes):
+            return self._before.usage().stored
+        return np.bincount(self._before.indices, minlength=self._before.n_atoms)
 
     def normalize(self) -> None:
         """Unit atoms; the codes will follow."""
@@ -102,7 +108,6 @@ class PenalizedWorkspace:
             WholeDictionary(d, D, self._signals),
             atoms,
             feasible,
-            engine=self._engine,
             policy=EvaluationPolicy(trust_line_search=searches, keep_factors=not searches),
             regularizers=settings.regularizers,
             precondition=settings.precondition,
@@ -124,7 +129,8 @@ class PenalizedWorkspace:
         value = self.last.unit * float(self.last.cost(self.dictionary[:, self.last.atoms]))
         return times_square(value, self._signals.exponent)
 
-    def codes(self) -> scipy.sparse.csc_array:
+    def codes(self) -> Any:
         """The codes of the dictionary as it is now, in the units of the signals that were given."""
         assert self.last is not None  # a sweep has at least one set
-        return self.last.codes(self.dictionary[:, self.last.atoms])
+        point = self.dictionary[:, self.last.atoms]
+        return self.last.blocked_codes(point) if self.is_blocked else self.last.codes(point)

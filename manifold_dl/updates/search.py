@@ -15,6 +15,7 @@ import scipy.sparse
 
 from manifold_dl._validation import as_alpha, require_count
 from manifold_dl.coders import RmsLasso
+from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.manifolds import feasible_set
 from manifold_dl.optimizers import OptimizerRun
@@ -185,6 +186,11 @@ class AtomSearchRun:
             pair = self.refinement(signals, dictionary, codes, **options)
             self.objective = self.refinement.objective
             return pair
+        if isinstance(signals, BlockedSignals):
+            raise ValueError(
+                "AtomSearch compares all codes before and after an exchange of atoms: it needs the "
+                "signals in memory. Use SimCO(codes=Lasso(alpha)) where an engine has them."
+            )
         self.updates += 1
         descent = Descent(self, (signals, weights), dictionary, codes)
         if self.updates == 1:
@@ -214,7 +220,8 @@ class Descent:
     def __init__(self, run: AtomSearchRun, data: tuple[Any, Any], dictionary: Any, codes: Any) -> None:
         rule, (signals, weights) = run.rule, data
         self._settings, self.data = run.settings, data
-        coder, engine = RmsLasso(rule.alphas[-1]), as_engine(rule.refinement.threads)
+        coder, refinement = RmsLasso(rule.alphas[-1]), rule.refinement
+        engine = as_engine(refinement.threads, refinement.engine)
         self._workspace = PenalizedWorkspace(signals, dictionary, codes, coder, engine, weights)
         self._workspace.normalize()
         self._optimizer = OptimizerRun(default_optimizer(rule.steps), None, is_own=True)

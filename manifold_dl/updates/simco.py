@@ -27,6 +27,7 @@ from manifold_dl.problem.solvers import can_follow
 from manifold_dl.regularizers.by_name import regularizers as regularizers_by_name
 from manifold_dl.regularizers.functions import as_regularizers
 from manifold_dl.schedules import AllAtoms, sweep
+from manifold_dl.updates.distant import run_stage
 from manifold_dl.updates.penalized_workspace import PenalizedWorkspace
 from manifold_dl.updates.ridge import Ridge, RidgeSchedule, TwoStep, bound, check_ridge, ridge_at
 from manifold_dl.updates.workspace import UpdateWorkspace
@@ -190,8 +191,7 @@ class SimCO:
         if isinstance(self.schedule, AllAtoms):
             return [np.arange(n_atoms)]
         sets = sweep(self.schedule, n_atoms, rng, usage=workspace.usage)
-        is_blocked = isinstance(workspace, UpdateWorkspace) and workspace.is_blocked
-        if is_blocked and n_atoms > 1 and any(len(I) == 1 for I in sets):
+        if workspace.is_blocked and n_atoms > 1 and any(len(I) == 1 for I in sets):
             raise ValueError(
                 f"{self.schedule!r} moves single atoms, which takes {n_atoms} passes over all signals: "
                 "where an engine has them, move all atoms at a time, or blocks of many (AllAtoms(), "
@@ -215,10 +215,12 @@ class SimCO:
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
         """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes).
 
-        `weights` are those of the signals (n of them) or of their entries (m×n), as in `update_problem`.
+        `signals` may be a Dask array or a path, as in `learn_dictionary`. `weights` are those of the signals
+        (n of them) or of their entries (m×n), as in `update_problem`.
         """
-        run, options = self.begin(), {"iteration": iteration, "rng": rng, "weights": weights}
-        return run(signals, dictionary, codes, **options)
+        options: dict[str, Any] = {"iteration": iteration, "rng": rng, "weights": weights}
+        options |= {"threads": self.threads, "engine": self.engine}
+        return run_stage(self.begin(), signals, dictionary, codes, **options)
 
 
 class SimCORun:

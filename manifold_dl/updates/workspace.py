@@ -182,7 +182,8 @@ class UpdateWorkspace:
 
     def shares_products(self) -> bool:
         """Whether the codes touch so many pairs of atoms that X Xᵀ is worth forming."""
-        return share_products(self.dictionary.shape[1], self._signals.blocks, self.engine)
+        known = self._signals
+        return share_products(self.dictionary.shape[1], known.blocks, self.engine, known.usage)
 
     def code_residuals(self) -> tuple[np.ndarray, np.ndarray]:
         """‖X_i‖² of every atom and X (Y − DX)ᵀ (d×m), in double precision."""

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -23,9 +24,23 @@ from manifold_dl.learning.result import Reason
 
 
 @pytest.fixture(scope="module")
-def client():
-    with local_cluster(2) as client:
-        yield client
+def opened():
+    with ExitStack() as stack:
+        yield stack, []
+
+
+@pytest.fixture
+def client(opened):
+    """Two workers: of a new cluster where a nanny, on a busy machine, did not start its worker again."""
+    stack, clients = opened
+    if clients:
+        try:
+            clients[-1].wait_for_workers(2, timeout=20)
+        except TimeoutError:
+            clients.clear()
+    if not clients:
+        clients.append(stack.enter_context(local_cluster(2)))
+    return clients[-1]
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +147,26 @@ def test_a_cluster_that_is_gone_is_an_error_with_the_result_until_then(mortal_cl
     )
     np.testing.assert_array_equal(partial.dictionary, first.dictionary)
     assert (partial.codes != first.codes).nnz == 0
+
+
+def test_a_client_that_is_closed_is_an_error_at_once(limited):  # noqa: F811 - the fixture
+    Y, options = problem_data()
+    with local_cluster(1) as client:
+        engine = Dask(client, timeout=200.0)
+    with pytest.raises(ClusterError, match="closed"):
+        mdl.learn_dictionary(Y, 32, engine=engine, **options)
+
+
+def test_a_file_that_is_gone_leaves_the_result_until_then(client, tmp_path):
+    Y, options = problem_data()
+    np.save(tmp_path / "rows.npy", np.ascontiguousarray(Y.T))
+
+    def remove_and_kill(step):
+        if step.iteration == 0:
+            (tmp_path / "rows.npy").unlink()
+            os.kill(worker_processes(client)[0], signal.SIGKILL)
+
+    options |= {"callbacks": [remove_and_kill]}
+    with pytest.raises(Exception, match=r"rows\.npy") as caught:
+        mdl.learn_dictionary(tmp_path / "rows.npy", 32, engine=Dask(client), **options)
+    assert len(caught.value.partial.history) == 1

@@ -1,12 +1,19 @@
 """The engine of a cluster: the bits of threads on real processes, few rounds, and what it refuses."""
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
 import dask.array as da
 import numpy as np
 import pytest
+import scipy.sparse
 from clusters import assert_same_bits, limited, local_cluster, problem_data  # noqa: F401 - a fixture
+from sklearn.base import clone
 
 import manifold_dl as mdl
 from manifold_dl.engines import BlockMap, Dask, Threads, rounds
+from manifold_dl.engines.dask_arrays import in_chunks
 from manifold_dl.engines.rounds import assigned
 from manifold_dl.engines.sources import squared_norm_block
 from manifold_dl.engines.worker import neighbours
@@ -69,13 +76,15 @@ def test_useless_atoms_are_replaced_by_the_same_signals(client):
     assert_same_bits(mdl.learn_dictionary(Y, 32, engine=Dask(client), **options), expected)
 
 
-def test_an_iteration_takes_at_most_fourteen_rounds(client):
+@pytest.mark.parametrize("mu, n_atoms", [(0.05, 32), (0.0, 32), (0.05, 150)])
+def test_an_iteration_takes_at_most_fourteen_rounds(client, mu, n_atoms):
     Y, options = problem_data()
     engine = Dask(client)
+    options |= {"update": mdl.SimCO(mu=mu), "replace": None}
     counts = []
     for max_iter in (2, 6):
         before = engine.rounds()
-        mdl.learn_dictionary(Y, 32, engine=engine, **options | {"max_iter": max_iter})
+        mdl.learn_dictionary(Y, n_atoms, engine=engine, **options | {"max_iter": max_iter})
         counts.append(engine.rounds() - before)
     assert (counts[1] - counts[0]) / 4 <= 14
 
@@ -154,6 +163,86 @@ def test_persisted_arrays_and_chunks_across_signals_are_accepted(client):
     with pytest.warns(UserWarning, match="2 chunks along its 16 rows"):
         found = mdl.learn_dictionary(da.from_array(Y, chunks=(8, 4096)), 32, **options)
     assert_same_bits(found, expected)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda columns: columns.rechunk((16, 37)),
+        lambda columns: columns.rechunk((16, 9000)),
+        lambda columns: columns.astype(">f8"),
+        lambda columns: columns.map_blocks(scipy.sparse.csc_array),
+        lambda columns: (columns * 2) / 2,
+    ],
+    ids=["tiny chunks", "one chunk", "big-endian", "sparse chunks", "a computation"],
+)
+def test_odd_arrays_give_the_bits_of_an_array(client, make):
+    Y, options = problem_data()
+    options |= {"max_iter": 1}
+    expected = mdl.learn_dictionary(Y, 32, threads=1, **options)
+    assert_same_bits(mdl.learn_dictionary(make(da.from_array(Y, chunks=(16, 2500))), 32, **options), expected)
+
+
+def test_integers_and_single_precision_have_codes_of_their_type(client):
+    Y, options = problem_data()
+    for signals in (np.rint(100 * Y).astype(np.int16), Y.astype(np.float32)):
+        expected = mdl.learn_dictionary(signals, 32, threads=1, **options)
+        found = mdl.learn_dictionary(da.from_array(signals, chunks=(16, 2500)), 32, **options)
+        assert found.codes.dtype == expected.codes.dtype
+        assert_same_bits(found, expected)
+
+
+def test_chunks_of_another_shape_than_announced_are_refused(client):
+    Y, options = problem_data()
+    columns = da.from_array(Y, chunks=(16, 2500)).map_blocks(without_one, dtype=float)
+    with pytest.raises(ValueError, match="its chunks say"):
+        mdl.learn_dictionary(columns, 32, **options)
+
+
+def without_one(columns):
+    return columns[:, :-1]
+
+
+@pytest.mark.parametrize("update", [mdl.SimCO(mu=0.05), mdl.MOD()], ids=lambda rule: type(rule).__name__)
+def test_update_rules_take_dask_arrays_by_themselves(client, update):
+    Y, options = problem_data()
+    D = mdl.manifolds.Spheres(16, 32).random_point(np.random.default_rng(0))
+    X = options["coder"].encode(Y, D)
+    D_new, X_new = update(Y, D, X)
+    columns, chunked = da.from_array(Y, chunks=(16, 2500)), in_chunks(X, (2500, 2500, 2500, 1500))
+    for codes in (X, chunked):
+        D_there, X_there = replace(update, engine=Dask(client))(columns, D, codes)
+        np.testing.assert_array_equal(D_there, D_new)
+        assert isinstance(X_there, da.Array) == (codes is chunked)
+        X_there = X_there.compute() if codes is chunked else X_there
+        assert (X_there != X_new).nnz == 0
+
+
+def test_two_runs_share_a_client(client):
+    Y, options = problem_data()
+    expected = mdl.learn_dictionary(Y, 32, threads=1, **options)
+    columns = da.from_array(Y, chunks=(16, 2500))
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(mdl.learn_dictionary, columns, 32, engine=Dask(client), **options) for _ in "12"]
+        for run in runs:
+            assert_same_bits(run.result(), expected)
+
+
+def test_an_estimator_with_a_client_is_cloned_and_its_codes_may_be_sparse(client):
+    Y, options = problem_data()
+    model = mdl.ManifoldDictionaryLearning(32, coder=options["coder"], max_iter=1, random_state=0)
+    rows = da.from_array(Y.T, chunks=(4000, 16))
+    model.set_params(engine=Dask(client), sparse_output=True)
+    assert clone(model).engine == model.engine
+    assert pickle.loads(pickle.dumps(model.engine)).client == client.scheduler.address
+    codes = model.fit(rows).transform(rows)
+    again = model.inverse_transform(codes)
+    assert isinstance(codes, da.Array) and isinstance(again, da.Array)
+    expected = model.transform(Y.T)
+    assert (codes.compute() != expected).nnz == 0
+    np.testing.assert_array_equal(again.compute(), model.inverse_transform(expected))
+    with pytest.raises(TypeError, match="give one chunk after"):
+        model.partial_fit(rows)
 
 
 class Correlations:

@@ -76,7 +76,12 @@ def dask_array(Y, folder):
     return pytest.importorskip("dask.array").from_array(Y, chunks=(16, 2500))
 
 
-FORMS = [columns, folder_of_files, mapped, part_of_a_mapped_file, zarr_array, dask_array]
+def big_endian(Y, folder):
+    np.save(folder / "rows.npy", np.ascontiguousarray(Y.T).astype(">f8"))
+    return folder / "rows.npy"
+
+
+FORMS = [columns, big_endian, folder_of_files, mapped, part_of_a_mapped_file, zarr_array, dask_array]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
@@ -185,3 +190,44 @@ def test_a_folder_of_different_matrices_is_refused(tmp_path):
     np.save(tmp_path / "b.npy", np.ones((3, 5)))
     with pytest.raises(ValueError, match=r"lengths \[4, 5\]"):
         open_signals(tmp_path, threads=1)
+
+
+def test_a_signal_that_is_not_finite_is_named_with_its_file(data, tmp_path):
+    rows = np.array(data[0].T, order="F")  # copied into a scratch file first
+    rows[7777, 3] = np.nan
+    np.save(tmp_path / "rows.npy", rows)
+    with pytest.raises(ValueError, match=r"rows\.npy holds NaN or infinity, first in signal 7777") as caught:
+        mdl.learn_dictionary(tmp_path / "rows.npy", 32, engine=Threads(2, memory=0), **data[1])
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_a_truncated_file_is_refused(data, row_file):
+    os.truncate(row_file, row_file.stat().st_size // 2)
+    with pytest.raises(ValueError, match="damaged"):
+        mdl.learn_dictionary(row_file, 32, engine=Threads(2, memory=0), **data[1])
+
+
+def test_a_file_may_be_removed_while_it_is_read(data, expected, row_file):
+    options = data[1] | {"callbacks": [lambda step: row_file.unlink(missing_ok=True)]}
+    found = mdl.learn_dictionary(row_file, 32, engine=Threads(2, memory=0), **options)
+    assert_same_bits(found, expected)  # it is still mapped
+
+
+@pytest.mark.parametrize("memory", [-1, "1 GB", True])
+def test_a_budget_is_a_number_of_bytes(memory):
+    with pytest.raises(ValueError, match="a number of bytes"):
+        Threads(1, memory=memory)
+
+
+def test_a_scratch_folder_exists(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        Threads(1, scratch=tmp_path / "none")
+
+
+@pytest.mark.parametrize("form", [mapped, folder_of_files, part_of_a_mapped_file])
+def test_what_is_read_ahead_are_the_bytes_of_the_blocks(data, tmp_path, form):
+    blocks = open_signals(form(data[0], tmp_path), engine=Threads(1, memory=0)).given.states
+    assert len(blocks) == len(blocks.read_ahead.pieces) == 5
+    for rows, pieces in zip(blocks, blocks.read_ahead.pieces, strict=True):
+        read = [np.fromfile(path, np.uint8, size, offset=start) for path, start, size in pieces]
+        assert np.concatenate(read).tobytes() == rows.tobytes()
