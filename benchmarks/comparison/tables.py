@@ -1,7 +1,7 @@
 """Tables for the console and for Markdown."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import rich.table
 
@@ -30,9 +30,9 @@ class Table(NamedTuple):
         return table
 
 
-def in_order(names: Iterable[Any]) -> list[Any]:
-    """Each once, as they come first."""
-    return list(dict.fromkeys(names))
+def in_order(names: Iterable[str]) -> list[str]:
+    """Each once: ours, then the others as they come first."""
+    return sorted(dict.fromkeys(names), key=lambda name: not name.startswith(("ours", "manifold_dl")))
 
 
 def number(value: float | None, digits: str = ".2f") -> str:

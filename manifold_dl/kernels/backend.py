@@ -160,8 +160,7 @@ def _let_numba_borrow_arrays() -> None:
     from numba.core import cgutils
     from numba.extending import intrinsic, overload
 
-    @intrinsic
-    def without_owner(typing_context: Any, array: Any) -> Any:
+    def type_and_code(typing_context: Any, array: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             structure = context.make_array(signature.args[0])(context, builder, arguments[0])
             for owner in ("meminfo", "parent"):
@@ -170,6 +169,8 @@ def _let_numba_borrow_arrays() -> None:
             return structure._getvalue()
 
         return array(array), generate
+
+    without_owner: Any = intrinsic(type_and_code)
 
     @overload(borrowed)
     def compiled_borrowed(array):  # type: ignore[no-untyped-def]  # Numba compares it with the lambda

@@ -1,5 +1,6 @@
 """Find a hidden dictionary again: 16×32, S = 4, from the signals alone and from random starts."""
 
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -76,3 +77,24 @@ def _table(rows: list[Row], snr: float | None, signals: list[int]) -> Table:
 def _cell(rows: list[Row], name: str, snr: float | None, n: int) -> str:
     found, seconds = (mean(values(rows, q, method=name, snr_db=snr, n=n)) for q in ("found", "seconds"))
     return "–" if found is None else f"{100 * found:.0f} % ({number(seconds)})"
+
+
+def plot(rows: list[Row], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    signals = sorted({row["cell"]["n"] for row in rows})
+    figure = Figure(figsize=(11, 4.5), layout="constrained")
+    for axes, snr in zip(figure.subplots(1, 2, sharey=True), NOISES, strict=True):
+        for k, name in enumerate(in_order(row["method"] for row in rows)):
+            found = [(n, mean(values(rows, "found", method=name, snr_db=snr, n=n))) for n in signals]
+            points = [(n, 100 * f) for n, f in found if f is not None]
+            style = "o-" if name.startswith("ours") else "s--"
+            label = name if snr is None else None
+            axes.plot(*zip(*points, strict=True), style, color=f"C{k % 10}", label=label, markersize=4)
+        axes.set(xscale="log", xlabel="n", title="no noise" if snr is None else f"{snr:g} dB")
+        axes.set_xticks(signals, [f"{n:,}" for n in signals], minor=False)
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+    figure.axes[0].set_ylabel("atoms found, %")
+    figure.legend(loc="outside right upper", fontsize=8)
+    figure.savefig(path, dpi=150)
