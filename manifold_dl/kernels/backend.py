@@ -17,7 +17,6 @@ from manifold_dl.kernels import cache
 
 __all__ = [
     "NUMBA_INSTALLED",
-    "borrowed",
     "compiled",
     "compiled_in_order",
     "compiled_reordering",
@@ -147,36 +146,6 @@ internal_in_order = _internal(fastmath={"contract"})
 internal_reordering = _internal(fastmath={"contract", "reassoc"})
 
 
-def borrowed(array: Any) -> Any:
-    """The same array, whose owner the caller keeps: compiled code does not count it as used.
-
-    Counting takes 5 ns, up and down, for every array and every branch that uses it: in a pursuit it took as
-    long as the arithmetic. Only for arrays that are arguments of a kernel, since these outlive it.
-    """
-    return array
-
-
-def _let_numba_borrow_arrays() -> None:
-    from numba.core import cgutils
-    from numba.extending import intrinsic, overload
-
-    def type_and_code(typing_context: Any, array: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            structure = context.make_array(signature.args[0])(context, builder, arguments[0])
-            for owner in ("meminfo", "parent"):
-                null = cgutils.get_null_value(getattr(structure, owner).type)
-                setattr(structure, owner, null)
-            return structure._getvalue()
-
-        return array(array), generate
-
-    without_owner: Any = intrinsic(type_and_code)
-
-    @overload(borrowed)
-    def compiled_borrowed(array):  # type: ignore[no-untyped-def]  # Numba compares it with the lambda
-        return lambda array: without_owner(array)
-
-
 def _watch_compilation() -> None:
     """Say what is being compiled, once per group of kernels, and pause the garbage collection meanwhile.
 
@@ -213,7 +182,6 @@ def _watch_compilation() -> None:
 
 if NUMBA_INSTALLED:
     _let_numba_call_internal_functions()
-    _let_numba_borrow_arrays()
     _watch_compilation()
 else:
     print("manifold_dl: Numba is not installed; the slower kernels in plain NumPy are used.", file=sys.stderr)

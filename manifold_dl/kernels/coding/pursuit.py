@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import borrowed, compiled_in_order, internal_in_order
+from manifold_dl.kernels.backend import compiled_in_order, internal_in_order
 from manifold_dl.kernels.coding.basis import extend_factor, is_close_to_dependent, solve_upper, update
 from manifold_dl.kernels.coding.common import (
     ROUNDINGS,
@@ -27,12 +27,7 @@ from manifold_dl.kernels.coding.common import (
     residual_budget,
     residual_norm,
 )
-from manifold_dl.kernels.coding.dictionary import (
-    ROWS,
-    copy,
-    multiply_tiles,
-    take_row,
-)
+from manifold_dl.kernels.coding.dictionary import ROWS, copy, multiply_tiles, take_row
 from manifold_dl.kernels.coding.factor import (
     CHEAP,
     are_accurate,
@@ -41,7 +36,13 @@ from manifold_dl.kernels.coding.factor import (
     refine,
 )
 from manifold_dl.kernels.coding.interface import Codes, PreparedDictionary, PursuitSettings, empty_codes
-from manifold_dl.kernels.memory import aligned
+from manifold_dl.kernels.coding.pursuit_memory import (
+    Workspace,
+    borrowed_codes,
+    borrowed_dictionary,
+    borrowed_workspace,
+    empty_workspace,
+)
 
 
 def omp(dictionary: PreparedDictionary, signals: np.ndarray, settings: PursuitSettings) -> Codes:
@@ -76,30 +77,6 @@ def _encode(
     return codes
 
 
-class Workspace(NamedTuple):
-    """Memory of one thread for pursuits: what belongs to the signal at work."""
-
-    a: np.ndarray  # padded: Dᵀr
-    folded: np.ndarray  # for `argmax_abs`
-    products: np.ndarray  # tiles×ROWS×width: DᵀY of a few signals
-    Q: np.ndarray  # sparsity×padded
-    z: np.ndarray
-    L: np.ndarray  # the factor; its diagonal is inverted
-    code: Code
-    residual: np.ndarray
-
-
-def empty_workspace(dictionary: PreparedDictionary, sparsity: int) -> Workspace:
-    """Memory for supports of at most `sparsity` atoms; rows as long as the dictionary are aligned."""
-    (n_tiles, m, width), dtype = dictionary.tiles.shape, dictionary.gram.dtype
-    padded = n_tiles * width
-    rows = (padded,), (n_tiles, ROWS, width), (sparsity, padded)
-    a, products, Q = (aligned(shape, dtype, smallest=0) for shape in rows)
-    z, x = np.empty((2, sparsity), dtype)
-    code, L = Code(np.empty(sparsity, np.int32), x), np.empty((sparsity, sparsity), dtype)
-    return Workspace(a, np.empty(padded // 16, dtype), products, Q, z, L, code, np.empty(m, dtype))
-
-
 @compiled_in_order
 def _omp(
     dictionary: PreparedDictionary,
@@ -110,9 +87,9 @@ def _omp(
     undecided: np.ndarray,
     work: Workspace,
 ) -> None:
-    atoms, tiles, gram, eps = _borrowed_dictionary(dictionary)
-    a, folded, products, Q, z, L, code, residual = _borrowed_workspace(work)
-    (support, x), codes = code, _borrowed_codes(codes)
+    atoms, tiles, gram, eps = borrowed_dictionary(dictionary)
+    a, folded, products, Q, z, L, code, residual = borrowed_workspace(work)
+    (support, x), codes = code, borrowed_codes(codes)
     n, sparsity = codes.values.shape
     for j in range(n):
         if j % ROWS == 0:
@@ -164,35 +141,6 @@ def _omp(
 
 
 @internal_in_order
-def _borrowed_dictionary(dictionary: PreparedDictionary) -> PreparedDictionary:
-    """The same dictionary, without counting who uses it."""
-    atoms, tiles, gram, eps = dictionary
-    return PreparedDictionary(borrowed(atoms), borrowed(tiles), borrowed(gram), eps)
-
-
-@internal_in_order
-def _borrowed_codes(codes: Codes) -> Codes:
-    """The same codes, without counting who uses them."""
-    return Codes(borrowed(codes.counts), borrowed(codes.indices), borrowed(codes.values))
-
-
-@internal_in_order
-def _borrowed_workspace(work: Workspace) -> Workspace:
-    """The same memory, without counting who uses it."""
-    a, folded, products, Q, z, L, code, residual = work
-    return Workspace(
-        borrowed(a),
-        borrowed(folded),
-        borrowed(products),
-        borrowed(Q),
-        borrowed(z),
-        borrowed(L),
-        Code(borrowed(code.support), borrowed(code.x)),
-        borrowed(residual),
-    )
-
-
-@internal_in_order
 def _store(codes: Codes, j: int, code: Code, k: int) -> None:
     """Row j of the codes, in the order of the atoms.
 
@@ -226,9 +174,9 @@ def _forward_selection(
     undecided: np.ndarray,
     work: Workspace,
 ) -> None:
-    atoms, tiles, gram, eps = _borrowed_dictionary(dictionary)
-    a, folded, products, Q, z, L, code, residual = _borrowed_workspace(work)
-    (support, x), codes = code, _borrowed_codes(codes)
+    atoms, tiles, gram, eps = borrowed_dictionary(dictionary)
+    a, folded, products, Q, z, L, code, residual = borrowed_workspace(work)
+    (support, x), codes = code, borrowed_codes(codes)
     n, sparsity = codes.values.shape
     gains, remaining, squares, floor = _candidates(gram, eps)
     for j in range(n):
