@@ -61,6 +61,33 @@ def the_loop(Y: np.ndarray, path: Path) -> None:
     assert_type(again, mdl.Result)
 
 
+def many_signals(Y: np.ndarray, path: Path) -> None:
+    engine = mdl.engines.Dask(patience=5.0)
+    batches = mdl.MiniBatches(size=2048, full=0.4)
+    assert_type(mdl.learn_dictionary(path, 32, coder=mdl.OMP(sparsity=3), engine=engine), mdl.Result)
+    result = mdl.learn_dictionary(
+        Y,
+        n_atoms=32,
+        coder=mdl.OMP(sparsity=3),
+        minibatches=batches,
+        validation=Y[:, :100],
+        weights=np.ones(500),
+    )
+    assert_type(result, mdl.Result)
+    assert_type(mdl.engines.Threads(2, memory=2**20), mdl.engines.Threads)
+    assert_type(batches.n_passes(10), int)
+
+
+def l1_and_pictures(Y: np.ndarray, picture: np.ndarray, mask: np.ndarray) -> None:
+    problem = mdl.lasso_problem(Y, n_atoms=32, alpha=0.1, weights=np.ones(Y.shape))
+    assert_type(problem.codes(np.eye(16, 32)), csc_array)
+    filled = mdl.images.inpaint(picture, mask, sigma=0.1)
+    assert_type(filled, mdl.images.InpaintingResult)
+    assert_type(filled.image, np.ndarray)
+    clean = mdl.images.denoise(picture, refine=mdl.images.SimilarPatches())
+    assert_type(clean.image, np.ndarray)
+
+
 def the_estimator(rows: np.ndarray) -> None:
     model = mdl.ManifoldDictionaryLearning(n_components=32, coder=mdl.OMP(sparsity=3)).fit(rows)
     assert_type(model, mdl.ManifoldDictionaryLearning)
