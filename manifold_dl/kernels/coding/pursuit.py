@@ -124,20 +124,25 @@ def _omp(
                 if left <= limit + ROUNDINGS * eps or is_close_to_dependent(L, k):
                     growth = solve_upper(L, z, 1.0, x, k)
                     if not are_accurate(growth, spread, eps):
-                        if careful is None:
-                            undecided[j] = True
-                        else:
-                            refine(atoms, signals[j], code, k, L, careful)
+                        undecided[j] = _is_left_over(atoms, signals[j], code, k, L, careful)
                     left = (residual_norm(atoms, signals[j], code, k, residual) / norm) ** 2
             if k < sparsity and left > limit:
                 update(a, gram, Q, k - 1, p, L[k - 1, k - 1], z[k - 1])
         growth = solve_upper(L, z, 1.0, x, k)
         if not are_accurate(growth, spread, eps):
-            if careful is None:
-                undecided[j] = True
-            else:
-                refine(atoms, signals[j], code, k, L, careful)
+            undecided[j] = _is_left_over(atoms, signals[j], code, k, L, careful)
         _store(codes, j, code, k)
+
+
+@internal_in_order
+def _is_left_over(
+    atoms: np.ndarray, y: np.ndarray, code: Code, k: int, L: np.ndarray, careful: np.ndarray | None
+) -> bool:
+    """Correct coefficients that may be inaccurate, or leave the signal to the pass with costly checks."""
+    if careful is None:
+        return True
+    refine(atoms, y, code, k, L, careful)
+    return False
 
 
 @internal_in_order
@@ -216,10 +221,7 @@ def _forward_selection(
                 if left <= limit + ROUNDINGS * eps or is_close_to_dependent(L, k):
                     growth = solve_upper(L, z, scale, x, k)
                     if not are_accurate(growth, spread, eps):
-                        if careful is None:
-                            undecided[j] = True
-                        else:
-                            refine(atoms, signals[j], code, k, L, careful)
+                        undecided[j] = _is_left_over(atoms, signals[j], code, k, L, careful)
                     left = (residual_norm(atoms, signals[j], code, k, residual) / norm) ** 2
             if k < sparsity and left > limit:
                 update(a, gram, Q, k - 1, p, L[k - 1, k - 1], z[k - 1])
@@ -227,10 +229,7 @@ def _forward_selection(
                 p = argmax_abs(gains, folded)
         growth = solve_upper(L, z, scale, x, k)
         if not are_accurate(growth, spread, eps):
-            if careful is None:
-                undecided[j] = True
-            else:
-                refine(atoms, signals[j], code, k, L, careful)
+            undecided[j] = _is_left_over(atoms, signals[j], code, k, L, careful)
         _store(codes, j, code, k)
 
 

@@ -151,13 +151,8 @@ def _precompute_products(signals, weights, batches_tuple, products_tuple, atoms,
 def _refit(batches_tuple, products_tuple, motion_tuple, mu, pivot_ratio, with_slope, rank_deficient, out):
     """Per signal ‖√w∘Px₀‖² − gᵀM⁻¹g, with M δ = g = b(t) − M x₀ at t, and its derivative."""
     batches, products = Batches(*batches_tuple), WeightedProducts(*products_tuple)
-    motion, first, place, factor_place = (
-        Motion(*motion_tuple),
-        batches.first,
-        batches.place,
-        batches.factor_place,
-    )
-    order, indptr = batches.signals, batches.indptr
+    motion, first, place = Motion(*motion_tuple), batches.first, batches.place
+    factor_place, order, indptr = batches.factor_place, batches.signals, batches.indptr
     L_memory, scratch = np.empty(longest(factor_place)), make_scratch()
     memory = np.empty((7, largest_support(first, place), BATCH_SIZE))
     gains, slopes = np.zeros(BATCH_SIZE), np.zeros(BATCH_SIZE)
@@ -175,11 +170,7 @@ def _refit(batches_tuple, products_tuple, motion_tuple, mu, pivot_ratio, with_sl
         DU = matrix(products.DU, 2 * low - begin, s * s, width)
         L, g = matrix(L_memory, np.int64(0), s * (s + 1) // 2, width), memory[0, :s]
         c, si, lag, theta = memory[1, :s], memory[2, :s], memory[3, :s], memory[4, :s]
-        for a in range(s):
-            for w in range(width):
-                i = atom[a, w]
-                c[a, w], si[a, w] = motion.cosine[i], motion.sine[i]
-                lag[a, w], theta[a, w] = motion.lag[i], motion.angles[i]
+        _gather_motion(motion, atom, c, si, lag, theta)
         _systems(DD, DU, UU, c, si, mu, x0, by, bu, L, g)
         if factorize_in_place(L, s, mu, pivot_ratio, scratch):
             for w in range(width):  # left to the reference: they add nothing here
@@ -195,10 +186,7 @@ def _refit(batches_tuple, products_tuple, motion_tuple, mu, pivot_ratio, with_sl
         if with_slope:
             solve_upper(L, g)
             if len(out):
-                for w in range(n):
-                    at = indptr[order[first[batch] + w]]
-                    for a in range(s):
-                        out[at + a] = x0[a, w] + g[a, w]
+                _write_codes(x0, g, indptr, order[first[batch] : first[batch] + n], out)
         kept = memory[5, :s]
         for a in range(s):
             for w in range(width):
@@ -212,6 +200,26 @@ def _refit(batches_tuple, products_tuple, motion_tuple, mu, pivot_ratio, with_sl
         gain += gains[w]
         slope += slopes[w]
     return gain, slope, n_rank_deficient
+
+
+@internal
+def _gather_motion(motion, atom, c, si, lag, theta):
+    """Cosines, sines, lags and angles of the atoms of a batch."""
+    s, width = atom.shape
+    for a in range(s):
+        for w in range(width):
+            i = atom[a, w]
+            c[a, w], si[a, w] = motion.cosine[i], motion.sine[i]
+            lag[a, w], theta[a, w] = motion.lag[i], motion.angles[i]
+
+
+@internal
+def _write_codes(x0, change, indptr, signals, out):
+    """The codes x₀ + δ of the signals of a batch, where they belong among those of the block."""
+    for w in range(len(signals)):
+        at = indptr[signals[w]]
+        for a in range(len(x0)):
+            out[at + a] = x0[a, w] + change[a, w]
 
 
 @internal
