@@ -82,14 +82,10 @@ class PenalizedProblem(DictionaryProblem):
         The dictionary that I is part of.
     feasible : FeasibleSet
         The manifold, and what tells its points from other arrays.
-    regularizers : sequence of Regularizer
-        Smooth penalties on the whole dictionary.
-    precondition : bool
-        Divide each atom's gradient by its energy, for the optimizers that use a preconditioner.
-    relative : bool
-        Divide the cost by ‖Y‖²/n, the mean energy of a signal.
     n_signals : int
         n.
+    **options : dict
+        `regularizers`, `precondition` and `relative` of `DictionaryProblem`.
     """
 
     whole: WholeDictionary
