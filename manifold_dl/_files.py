@@ -1,4 +1,4 @@
-"""Files that are complete or absent: written under another name first, then renamed. And arrays of any file.
+"""Files that are complete or absent: written under another name first, then renamed.
 
 `learning/archive.py`, the command line and the experiments write their files with these two functions. The
 unfinished file is locked while its process lives. What a killed process left behind has no lock, and the next
@@ -12,8 +12,6 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
-
-import numpy as np
 
 try:
     import fcntl
@@ -79,42 +77,6 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
-
-
-def mapped_array(path: Path, mode: Any = "r") -> np.ndarray:
-    """The array of a `.npy` file, mapped into memory: nothing is read, and no more than the file holds.
-
-    Parameters
-    ----------
-    path : path
-    mode : "r" or "c"
-        Whether its pages may be written to, which does not change the file.
-
-    Returns
-    -------
-    array
-        Of any dtype and shape.
-
-    Raises
-    ------
-    ValueError
-        If the file is something else, damaged, or shorter than its header says.
-    """
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}.")
-    if not path.is_file():  # opening a named pipe would wait for whoever writes to it
-        raise ValueError(f"{path} is no .npy file of numbers, but a folder, a pipe or a device.")
-    try:
-        with np.errstate(over="ignore"):  # of sizes that no file has
-            array = np.load(path, mmap_mode=mode, allow_pickle=False)
-    except PermissionError:
-        raise
-    except (ValueError, EOFError, OSError, SyntaxError, OverflowError):  # NumPy would advise to unpickle it
-        raise ValueError(f"{path} is no .npy file of numbers, or a damaged one.") from None
-    if not isinstance(array, np.ndarray):
-        array.close()
-        raise ValueError(f"{path} is an archive of arrays; give a .npy file with one matrix.")
-    return array
 
 
 def _open_unfinished(folder: Path) -> tuple[Path, IO[bytes]]:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._files import mapped_array
 from manifold_dl._validation import as_matrix
+from manifold_dl.engines.npy_file import mapped_array
 
 
 def open_large(path: Path, columns: bool, missing: str | None, threads: int | None) -> Any:

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._files import mapped_array
 from manifold_dl._validation import as_matrix
 from manifold_dl.engines.blocked import BlockedSignals
+from manifold_dl.engines.npy_file import mapped_array
 from manifold_dl.engines.protocol import Engine, partition
 from manifold_dl.engines.read_ahead import Piece, ReadAhead
 from manifold_dl.engines.scratch import Budget, MappedBlocks, full_disk, full_disk_named

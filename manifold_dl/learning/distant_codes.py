@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl._files import mapped_array
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals
 from manifold_dl.engines.blocked_weights import BlockedWeights
 from manifold_dl.engines.files import RowFiles
+from manifold_dl.engines.npy_file import mapped_array
 from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.threads import Threads, using_engine
 
