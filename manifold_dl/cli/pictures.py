@@ -59,7 +59,7 @@ def read_picture(path: Path, max_pixels: int) -> Photograph:
     """
     from PIL import Image
 
-    if path.exists() and not path.is_file():  # opening a named pipe would wait for whoever writes to it
+    if path.exists() and not path.is_file():  # opening a named pipe would wait for a writer
         raise ValueError(f"{path} is no picture, but a folder, a pipe or a device.")
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None  # replaced by the limit below
     try:

@@ -30,7 +30,7 @@ def mapped_array(path: Path, mode: Any = "r") -> np.ndarray:
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}.")
-    if not path.is_file():  # opening a named pipe would wait for whoever writes to it
+    if not path.is_file():  # opening a named pipe would wait for a writer
         raise ValueError(f"{path} is no .npy file of numbers, but a folder, a pipe or a device.")
     try:
         with np.errstate(over="ignore"):  # of sizes that no file has

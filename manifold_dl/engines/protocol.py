@@ -105,7 +105,7 @@ class TreeSum:
     ----------
     first : int
         The number of the first leaf. A worker that has the leaves from there on forms the largest subtrees of
-        the whole tree among them, and whoever has all of these adds them with the same bits.
+        the whole tree among them, and all of these added give the same bits.
 
     Examples
     --------

@@ -149,7 +149,7 @@ def run_group(
     Returns
     -------
     bytes or None
-        A pickled list of `Run`: whoever reads it may change its arrays.
+        A pickled list of `Run`: the reader may change its arrays.
     """
     told: Message = pickle.loads(message)
     with _lock:

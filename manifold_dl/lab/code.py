@@ -254,7 +254,7 @@ class _Writer:
 
 
 def _defined(text: str) -> set[str]:
-    """The names that a text defines for whoever executes it."""
+    """The names that a text defines where it is executed."""
     names = set()
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef):

@@ -18,8 +18,8 @@ from manifold_dl.kernels.reduced import Block
 Usage = Callable[[], CodeUsage] | None
 
 # Up to so many atoms pairs are not even counted: sharing takes 3 ms more at most (64×256, n = 1,000: 10.7 ms
-# for a default update instead of 8.0), and a first call compiles one kind of kernels instead of two, which takes
-# 8 seconds less.
+# for a default update instead of 8.0), and a first call compiles one kind of kernels instead of two, which
+# takes 8 seconds less.
 FEW_ATOMS = 256
 
 # Sharing pays from so many pairs in supports on, for every one of the d² products. Measured: with supports of

@@ -29,7 +29,7 @@ class PenalizedBlock(NamedTuple):
 class Starts:
     """The codes of the first of so many passes, which itself began with the codes that were given.
 
-    Those of the last pass would be nearer. But whoever computes them again, after a worker was lost, would
+    Those of the last pass would be nearer. But to compute them again, after a worker was lost, one would
     need all dictionaries since the first; of these, one is enough.
 
     Parameters
