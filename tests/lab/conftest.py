@@ -23,12 +23,7 @@ def driver(tmp_path_factory):
 
 @pytest.fixture
 def page(driver, server):
-    from driven_page import Page
+    from driven_page import watched_page
 
-    page = Page(driver, server)
-    yield page
-    elsewhere, errors = page.requests_elsewhere(), page.console_errors()
-    driver.get("about:blank")  # the next test may have another server, and this page would look for its own
-    page.requests_elsewhere(), page.console_errors()
-    assert elsewhere == []
-    assert errors == []
+    with watched_page(driver, server) as page:
+        yield page

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import urllib.parse
+from contextlib import contextmanager
 
 from chromium import FLAGS
 from selenium import webdriver
@@ -187,3 +188,15 @@ class Page:
 
     def console_errors(self):
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@contextmanager
+def watched_page(driver, server):
+    """A page that must have asked no other server, and logged no error, when its test has ended."""
+    page = Page(driver, server)
+    yield page
+    elsewhere, errors = page.requests_elsewhere(), page.console_errors()
+    driver.get("about:blank")  # the next test may have another server, and this page would look for its own
+    page.requests_elsewhere(), page.console_errors()
+    assert elsewhere == []
+    assert errors == []

@@ -73,9 +73,9 @@ def test_stop_while_kernels_are_compiled_ends_the_run(page_without_cache):
 
 @pytest.fixture
 def page_without_cache(driver, tmp_path):
-    from driven_page import Page, Server
+    from driven_page import Server, watched_page
 
     server = Server(environment={"NUMBA_CACHE_DIR": str(tmp_path)})
-    yield Page(driver, server)
-    driver.get("about:blank")
+    with watched_page(driver, server) as page:
+        yield page
     server.stop()
