@@ -18,7 +18,7 @@ from manifold_dl.kernels.coding.active_set import (
     empty_workspace,
 )
 from manifold_dl.kernels.coding.common import ROUNDINGS, Code, argmax_abs, keep_largest, sort_by_index
-from manifold_dl.kernels.coding.dictionary import ROWS, correlate_with, empty_products
+from manifold_dl.kernels.coding.dictionary import ROWS, correlate, empty_products
 from manifold_dl.kernels.coding.factor import append_row, least_squares, solve
 from manifold_dl.kernels.coding.interface import (
     Codes,
@@ -72,7 +72,7 @@ def _checked_lasso(
     for j in range(len(signals)):
         if j % ROWS == 0:
             some = signals[j : j + ROWS]
-            correlate_with(tiles, roots[j : j + ROWS] * some if weighted else some, products)
+            correlate(tiles, roots[j : j + ROWS] * some if weighted else some, products)
         if weighted:
             count = begin_signal(own, roots[j])
         a, support, x = products.correlations[j % ROWS], codes.indices[j], codes.values[j]

@@ -43,10 +43,12 @@ def prepare(atoms: np.ndarray) -> PreparedDictionary:
     padded[:d] = atoms
     tiles = aligned((n_tiles, m, width), atoms.dtype)
     tiles[:] = padded.reshape(n_tiles, width, m).transpose(0, 2, 1)
-    # Not padded @ padded.T: after a product in threads OpenBLAS keeps its own busy for some 30 ms, waiting
-    # for the next, and those are the processors our blocks are about to run on.
     gram = aligned((len(padded), len(padded)), atoms.dtype)
-    _multiply(padded, tiles, gram)
+    products = gram if n_tiles == 1 else aligned((len(padded), width), atoms.dtype)
+    for t in range(n_tiles):
+        _multiply(padded, tiles[t], products)
+        if n_tiles > 1:
+            gram[:, t * width : (t + 1) * width] = products
     return PreparedDictionary(atoms, tiles, gram, np.finfo(atoms.dtype).eps)
 
 
@@ -75,14 +77,8 @@ def empty_rows(count: int, width: int, like: np.ndarray) -> np.ndarray:
 
 
 @internal_in_order
-def correlate(signals: np.ndarray, dictionary: PreparedDictionary, products: Products) -> None:
-    """The products of up to ROWS signals with every atom, into `products.correlations`."""
-    correlate_with(dictionary.tiles, signals, products)
-
-
-@internal_in_order
-def correlate_with(tiles: np.ndarray, signals: np.ndarray, products: Products) -> None:
-    """The same with tiles of other numbers than the atoms, such as their squares."""
+def correlate(tiles: np.ndarray, signals: np.ndarray, products: Products) -> None:
+    """The products of up to ROWS signals with every column of the tiles, into `products.correlations`."""
     multiply_tiles(signals, tiles, products.by_tile)
     _join_tiles(products.by_tile, len(signals), products.correlations)
 
@@ -153,10 +149,11 @@ def copy(source: np.ndarray, target: np.ndarray) -> None:
 
 
 @compiled_in_order
-def _multiply(rows: np.ndarray, tiles: np.ndarray, out: np.ndarray) -> None:
-    """The products of all rows with every atom."""
-    by_tile = empty_products_by_tile(tiles)
+def _multiply(rows: np.ndarray, tile: np.ndarray, products: np.ndarray) -> None:
+    """The products of all rows with one tile: with OpenBLAS they take twice as long.
+
+    A large product would make it start threads, which stay busy for some 30 ms, waiting for the next one, on the
+    processors that our blocks are about to run on.
+    """
     for j in range(0, len(rows), ROWS):
-        some = rows[j : j + ROWS]
-        multiply_tiles(some, tiles, by_tile)
-        _join_tiles(by_tile, len(some), out[j : j + ROWS])
+        _multiply_tile(rows[j : j + ROWS], tile, products[j : j + ROWS])

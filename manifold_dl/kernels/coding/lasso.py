@@ -134,7 +134,7 @@ def _lasso(signals, dictionary_tuple, numbers, factors, start, codes_tuple, stat
     z, signs, goal = np.empty(size, gram.dtype), np.empty(size, gram.dtype), np.empty(size, gram.dtype)
     for j in range(len(signals)):
         if j % ROWS == 0:
-            correlate(signals[j : j + ROWS], dictionary, products)
+            correlate(dictionary.tiles, signals[j : j + ROWS], products)
         a, support, x = correlations[j % ROWS], codes.indices[j], codes.values[j]
         largest = abs(a[argmax_abs(a, folded)])
         scale, penalty, status = largest if relative else factors[j], factors[j], OK

@@ -46,7 +46,7 @@ def _matching_pursuit(
     residual = np.empty(atoms.shape[1], gram.dtype)
     for j in range(len(signals)):
         if j % ROWS == 0:
-            correlate(signals[j : j + ROWS], dictionary, products)
+            correlate(dictionary.tiles, signals[j : j + ROWS], products)
         h, support, x = correlations[j % ROWS], codes.indices[j], codes.values[j]
         norm, limit, left = residual_budget(signals[j], tol)
         largest_ever, k = 0.0, np.int64(0)
@@ -86,7 +86,7 @@ def _gradient_pursuit(
     h = np.empty(len(gram), gram.dtype)
     for j in range(len(signals)):
         if j % ROWS == 0:
-            correlate(signals[j : j + ROWS], dictionary, products)
+            correlate(dictionary.tiles, signals[j : j + ROWS], products)
         a, support, x = correlations[j % ROWS], codes.indices[j], codes.values[j]
         copy(a, h)
         largest_ever, k = 0.0, np.int64(0)

@@ -28,7 +28,7 @@ from manifold_dl.kernels.coding.common import (
     sort_by_index,
     subtract_fit,
 )
-from manifold_dl.kernels.coding.dictionary import ROWS, correlate_with, empty_products
+from manifold_dl.kernels.coding.dictionary import ROWS, correlate, empty_products
 from manifold_dl.kernels.coding.factor import are_accurate, refine
 from manifold_dl.kernels.coding.interface import Codes, PreparedDictionary, PursuitSettings, empty_codes
 from manifold_dl.kernels.coding.observed import OwnDictionary, begin_signal, own_dictionary, require_row
@@ -65,10 +65,10 @@ def _nonnegative_omp(
     for j in range(n):
         if j % ROWS == 0 and weighted:
             some = roots[j : j + ROWS]
-            correlate_with(tiles, some * signals[j : j + ROWS], products)
-            correlate_with(squared_tiles, some * some, norms)
+            correlate(tiles, some * signals[j : j + ROWS], products)
+            correlate(squared_tiles, some * some, norms)
         elif j % ROWS == 0:
-            correlate_with(tiles, signals[j : j + ROWS], products)
+            correlate(tiles, signals[j : j + ROWS], products)
         a, support, x = products.correlations[j % ROWS], codes.indices[j], codes.values[j]
         count = np.int64(signals.shape[1])
         if weighted:

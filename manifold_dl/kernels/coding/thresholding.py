@@ -50,7 +50,7 @@ def _subspace_pursuit(
     merged, trial = np.empty(2 * sparsity, np.int32), np.empty(2 * sparsity, gram.dtype)
     for j in range(len(signals)):
         if j % ROWS == 0:
-            correlate(signals[j : j + ROWS], dictionary, products)
+            correlate(dictionary.tiles, signals[j : j + ROWS], products)
         y, a, support, x = signals[j], correlations[j % ROWS], codes.indices[j], codes.values[j]
         norm = euclidean_norm(y)
         copy(a, h)
@@ -92,7 +92,7 @@ def _iht(
     union, change = np.empty(2 * sparsity, np.int32), np.empty(2 * sparsity, gram.dtype)
     for j in range(len(signals)):
         if j % ROWS == 0:
-            correlate(signals[j : j + ROWS], dictionary, products)
+            correlate(dictionary.tiles, signals[j : j + ROWS], products)
         a, support, x = correlations[j % ROWS], codes.indices[j], codes.values[j]
         copy(a, h)
         k = take_largest(h, support, np.int64(0), sparsity, folded)

@@ -17,7 +17,7 @@ import numpy as np
 
 from manifold_dl.kernels.backend import compiled_in_order, internal_in_order, internal_reordering
 from manifold_dl.kernels.coding.common import ROUNDINGS, argmax_abs, contains, sort_by_index
-from manifold_dl.kernels.coding.dictionary import ROWS, copy, correlate_with, empty_products
+from manifold_dl.kernels.coding.dictionary import ROWS, copy, correlate, empty_products
 from manifold_dl.kernels.coding.interface import Codes, PreparedDictionary, PursuitSettings, empty_codes
 from manifold_dl.kernels.coding.observed import Observed, empty_observed, multiply, observe
 
@@ -68,8 +68,8 @@ def _pursue(
     for j in range(n):
         if j % ROWS == 0:
             some = roots[j : j + ROWS]
-            correlate_with(tiles, some * signals[j : j + ROWS], products)
-            correlate_with(squared_tiles, some * some, norms)
+            correlate(tiles, some * signals[j : j + ROWS], products)
+            correlate(squared_tiles, some * some, norms)
         a, squares = products.correlations[j % ROWS], norms.correlations[j % ROWS]
         support, x = codes.indices[j], codes.values[j]
         count = observe(roots[j], seen)
