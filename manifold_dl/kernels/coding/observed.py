@@ -59,11 +59,11 @@ def own_dictionary(dictionary: PreparedDictionary, weighted: bool, mu: float) ->
 
 
 @internal_in_order
-def observe(roots: np.ndarray, seen: Observed) -> int:
-    """The entries that have a weight, without the others; returns their number."""
+def observe(roots: np.ndarray, places: np.ndarray, seen: np.ndarray) -> int:
+    """The places and roots of the entries that have a weight; returns their number."""
     count = np.int64(0)
     for i in range(len(roots)):
-        seen.places[count], seen.roots[count] = i, roots[i]
+        places[count], seen[count] = i, roots[i]
         count += 1 if roots[i] > 0 else 0
     return count
 
@@ -73,7 +73,7 @@ def begin_signal(own: OwnDictionary, roots: np.ndarray) -> int:
     """Forget the dictionary of the signal before; returns how many entries of this one have a weight."""
     for i in range(len(own.known)):
         own.known[i] = False
-    return observe(roots, own.seen)
+    return observe(roots, own.seen.places, own.seen.roots)
 
 
 @internal_in_order
@@ -88,29 +88,35 @@ def require_row(own: OwnDictionary, count: int, p: int) -> None:
     for i in range(len(target)):
         target[i] = 0
     for i in range(count):
-        scratch[i] = roots[i] * source[places[i]] * inverse
-        target[places[i]] = scratch[i]
-    multiply(tiles, own.seen, count, scratch, gram[p])
-    for i in range(len(gram)):
-        gram[p, i] *= own.inverse_norms[i]
+        entry = roots[i] * source[places[i]] * inverse
+        target[places[i]] = entry
+        scratch[i] = roots[i] * entry
+    row = gram[p]
+    for i in range(len(row)):
+        row[i] = 0
+    add_rows(tiles, places, scratch, count, row)
+    for i in range(len(row)):
+        row[i] *= own.inverse_norms[i]
     gram[p, p] += own.mu
 
 
 @internal_reordering
-def multiply(tiles: np.ndarray, seen: Observed, count: int, q: np.ndarray, v: np.ndarray) -> None:
-    """v = Dᵀ(s∘q), over the observed entries, four rows of Dᵀ at a time."""
-    width, places, roots = tiles.shape[2], seen.places, seen.roots
+def add_rows(tiles: np.ndarray, places: np.ndarray, factors: np.ndarray, count: int, v: np.ndarray) -> None:
+    """v += Σ_i c_i (row place_i of Dᵀ) over the first `count` places, four rows at a time.
+
+    Every loop names its rows by three indices: a view of each would be counted as used (`pursuit.py`).
+    """
+    width = tiles.shape[2]
     for t in range(len(tiles)):
-        tile, part = tiles[t], v[t * width : (t + 1) * width]
-        for i in range(width):
-            part[i] = 0
+        first = t * width
         for l in range(0, count - 3, 4):
-            r0, r1, r2, r3 = tile[places[l]], tile[places[l + 1]], tile[places[l + 2]], tile[places[l + 3]]
-            c0, c1 = roots[l] * q[l], roots[l + 1] * q[l + 1]
-            c2, c3 = roots[l + 2] * q[l + 2], roots[l + 3] * q[l + 3]
+            p0, p1, p2, p3 = places[l], places[l + 1], places[l + 2], places[l + 3]
+            c0, c1, c2, c3 = factors[l], factors[l + 1], factors[l + 2], factors[l + 3]
             for i in range(width):
-                part[i] += c0 * r0[i] + c1 * r1[i] + c2 * r2[i] + c3 * r3[i]
+                v[first + i] += (
+                    c0 * tiles[t, p0, i] + c1 * tiles[t, p1, i] + c2 * tiles[t, p2, i] + c3 * tiles[t, p3, i]
+                )
         for l in range(count - count % 4, count):
-            r0, c0 = tile[places[l]], roots[l] * q[l]
+            p0, c0 = places[l], factors[l]
             for i in range(width):
-                part[i] += c0 * r0[i]
+                v[first + i] += c0 * tiles[t, p0, i]

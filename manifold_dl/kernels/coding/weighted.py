@@ -9,43 +9,56 @@ every direction q of that basis takes one product more, v = Dᵀ(s∘q), over th
 
 where P removes the span of the support. Both pursuits choose the atom with the largest a_i² over a squared
 norm: that of s∘d_i for OMP, that of P s∘d_i for orthogonal least squares. That is the one difference.
+`common_weight.py` has shorter products for signals of which most entries have the same weight.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
 from manifold_dl.kernels.backend import compiled_in_order, internal_in_order, internal_reordering
 from manifold_dl.kernels.coding.common import ROUNDINGS, argmax_abs, contains, sort_by_index
-from manifold_dl.kernels.coding.dictionary import ROWS, copy, correlate, empty_products
+from manifold_dl.kernels.coding.common_weight import (
+    common_root,
+    find_others,
+    is_moderate,
+    product_by_gram,
+    squared_norms,
+)
+from manifold_dl.kernels.coding.dictionary import ROWS, multiply_tiles, take_row
 from manifold_dl.kernels.coding.interface import Codes, PreparedDictionary, PursuitSettings, empty_codes
-from manifold_dl.kernels.coding.observed import Observed, empty_observed, multiply, observe
-
-
-class Basis(NamedTuple):
-    """An orthonormal basis of the chosen atoms on the observed entries: √w∘d = QᵀR, column by column."""
-
-    Q: np.ndarray  # size×m: a direction in every row
-    R: np.ndarray  # size×size: column k belongs to atom k, the diagonal is stored inverted
-    z: np.ndarray  # the products of the directions with the signal
-    c: np.ndarray  # scratch
+from manifold_dl.kernels.coding.observed import add_rows, observe
+from manifold_dl.kernels.coding.pursuit_memory import borrowed_dictionary
+from manifold_dl.kernels.coding.weighted_memory import (
+    WeightedWorkspace,
+    borrowed_weighted,
+    empty_weighted_workspace,
+)
 
 
 def weighted_omp(
     dictionary: PreparedDictionary, signals: np.ndarray, roots: np.ndarray, settings: PursuitSettings
 ) -> Codes:
     """OMP of each row of `signals` = √w∘y with `roots` = √w, both n×m."""
-    codes = empty_codes(signals, settings.sparsity)
-    _pursue(dictionary, signals, roots, settings.tol, False, codes)
-    return codes
+    return _encode(dictionary, signals, roots, settings, forward=False)
 
 
 def weighted_forward_selection(
     dictionary: PreparedDictionary, signals: np.ndarray, roots: np.ndarray, settings: PursuitSettings
 ) -> Codes:
     """Orthogonal least squares of each row of `signals` = √w∘y with `roots` = √w, both n×m."""
+    return _encode(dictionary, signals, roots, settings, forward=True)
+
+
+def _encode(
+    dictionary: PreparedDictionary,
+    signals: np.ndarray,
+    roots: np.ndarray,
+    settings: PursuitSettings,
+    forward: bool,
+) -> Codes:
+    """Codes by one kernel, with memory for one thread."""
     codes = empty_codes(signals, settings.sparsity)
-    _pursue(dictionary, signals, roots, settings.tol, True, codes)
+    work = empty_weighted_workspace(dictionary, settings.sparsity)
+    _pursue(dictionary, signals, roots, settings.tol, forward, codes, work)
     return codes
 
 
@@ -57,122 +70,225 @@ def _pursue(
     tol: float,
     forward: bool,
     codes: Codes,
+    work: WeightedWorkspace,
 ) -> None:
-    atoms, tiles, gram, eps = dictionary
+    atoms, tiles, gram, eps = borrowed_dictionary(dictionary)
+    squared_tiles, rows, products, norms, scaled, by_atom, basis, entries = borrowed_weighted(work)
+    a, squares, remaining, gains, v, diagonal, folded = by_atom
+    Q, R, z, c, support, x = basis
+    places, s, residual, others, factors = entries
     n, sparsity = codes.values.shape
-    products, norms, squared_tiles = empty_products(dictionary), empty_products(dictionary), tiles * tiles
-    gains, v, remaining = np.empty_like(gram[0]), np.empty_like(gram[0]), np.empty_like(gram[0])
-    seen, basis = empty_observed(atoms.shape[1], atoms.dtype), _empty_basis(sparsity, atoms)
-    residual = np.empty_like(atoms[0])
     floor = gram.dtype.type(ROUNDINGS * eps)
     for j in range(n):
         if j % ROWS == 0:
-            some = roots[j : j + ROWS]
-            correlate(tiles, some * signals[j : j + ROWS], products)
-            correlate(squared_tiles, some * some, norms)
-        a, squares = products.correlations[j % ROWS], norms.correlations[j % ROWS]
-        support, x = codes.indices[j], codes.values[j]
-        count = observe(roots[j], seen)
-        for i in range(count):
-            residual[i] = signals[j, seen.places[i]]
-        left, limit = _product(residual, residual, count), min(sparsity, count)
-        copy(squares, remaining)
-        _rate(a, remaining, squares, floor, gains)
-        largest_ever, k = gram.dtype.type(0), np.int64(0)
+            _multiply_block(tiles, squared_tiles, signals, roots, j, scaled, products, norms)
+        take_row(products, j % ROWS, a)
+        count = observe(roots[j], places, s)
+        root = common_root(s) if count == len(s) else s[0] * 0
+        n_others = find_others(s, root, others) if root > 0 else count
+        if root > 0:
+            squared_norms(squared_tiles, diagonal, s, root, others, n_others, factors, squares)
+        else:
+            take_row(norms, j % ROWS, squares)
+        left = _take_observed(signals, j, places, count, residual)
+        _rate_first(a, squares, floor, forward, remaining, gains)
+        limit, largest_ever, k = min(sparsity, count), gram.dtype.type(0), np.int64(0)
         while k < limit and (tol < 0 or left > tol):
-            p = argmax_abs(gains, products.folded)
+            p = argmax_abs(gains, folded)
             largest_ever = max(largest_ever, gains[p])
             if not gains[p] > floor * floor * largest_ever or contains(support, k, p):
                 break  # the residual is orthogonal to every atom, as far as this arithmetic can tell
-            w = _extend(atoms[p], seen, count, basis, k)
-            rank_deficient = not w > floor * _size_of_fit(squares, support, p, basis, k)
+            w = _extend(atoms, p, s, places, count, Q, R, k)
+            rank_deficient = not w > floor * _size_of_fit(squares, support, p, R, c, k)
             if rank_deficient:
                 a[p], gains[p] = 0, 0  # atom p depends on the support: the next one
                 continue
-            support[k] = p
-            left = _project(residual, count, basis, k, w)
+            support[k], R[k, k] = p, 1 / np.sqrt(w)
+            left = _project(residual, count, Q, k, R[k, k], z)
             k += 1
-            if k < limit:
-                multiply(tiles, seen, count, basis.Q[k - 1], v)
-                _update(a, remaining, v, basis.z[k - 1], forward)
-                _rate(a, remaining, squares, floor, gains)
-        _solve(basis.R, basis.z, x, k)
-        sort_by_index(support, x, k)
-        codes.counts[j] = k
+            if k < limit and (tol < 0 or left > tol):
+                if n_others + k < count and is_moderate(c, k - 1, root * R[k - 1, k - 1]):
+                    _as_direction(c, k - 1, R[k - 1, k - 1])
+                    product_by_gram(
+                        rows, tiles, support, c, k, Q[k - 1], s, root, others, n_others, factors, v
+                    )
+                else:
+                    _product_over_entries(tiles, places, s, count, Q, k - 1, factors, v)
+                _update(a, v, z[k - 1], squares, floor, forward, remaining, gains)
+        _solve(R, z, x, k)
+        _store(codes, j, support, x, k)
 
 
 @internal_in_order
-def _empty_basis(size: int, atoms: np.ndarray) -> Basis:
-    """Memory for supports of at most `size` atoms."""
-    Q, R = np.empty((size, atoms.shape[1]), atoms.dtype), np.empty((size, size), atoms.dtype)
-    return Basis(Q, R, np.empty(size, atoms.dtype), np.empty(size, atoms.dtype))
-
-
-@internal_in_order
-def _rate(a: np.ndarray, remaining: np.ndarray, squares: np.ndarray, floor: float, gains: np.ndarray) -> None:
-    """By how much each atom would lower the squared residual, to the pursuit's knowledge: a² over a norm²."""
-    for i in range(len(a)):
-        gain = a[i] * a[i] / remaining[i]
-        gains[i] = gain if remaining[i] > floor * squares[i] else 0
+def _multiply_block(
+    tiles: np.ndarray,
+    squared_tiles: np.ndarray,
+    signals: np.ndarray,
+    roots: np.ndarray,
+    j: int,
+    scaled: np.ndarray,
+    products: np.ndarray,
+    norms: np.ndarray,
+) -> None:
+    """Dᵀ(w∘y) of ROWS signals from j on, and (D∘D)ᵀw if one of them has no common weight."""
+    n, m = min(ROWS, len(signals) - j), signals.shape[1]
+    for r in range(n):
+        for i in range(m):
+            scaled[r, i] = roots[j + r, i] * signals[j + r, i]
+    multiply_tiles(scaled[:n], tiles, products)
+    needed = False
+    for r in range(n):
+        needed = needed or not common_root(roots[j + r]) > 0
+    if needed:
+        for r in range(n):
+            for i in range(m):
+                scaled[r, i] = roots[j + r, i] * roots[j + r, i]
+        multiply_tiles(scaled[:n], squared_tiles, norms)
 
 
 @internal_reordering
-def _extend(atom: np.ndarray, seen: Observed, count: int, basis: Basis, k: int) -> float:
-    """Row k of Q, not yet of norm 1, and column k of R when an atom joins; returns its squared norm.
-
-    The projection is made twice, so that the row is orthogonal to the others in spite of rounding.
-    """
-    q, R = basis.Q[k], basis.R
+def _take_observed(
+    signals: np.ndarray, j: int, places: np.ndarray, count: int, residual: np.ndarray
+) -> float:
+    """The entries of signal j that have a weight, one after the other; returns their squared norm."""
     for i in range(count):
-        q[i] = seen.roots[i] * atom[seen.places[i]]
-    for l in range(k):
-        R[l, k] = 0
-    for _ in range(2 if k > 0 else 0):
-        for l in range(k):
-            other = basis.Q[l]
-            t = _product(other, q, count)
-            R[l, k] += t
-            for i in range(count):
-                q[i] -= t * other[i]
-    return _product(q, q, count)
+        residual[i] = signals[j, places[i]]
+    return _squared_norm(residual, count)
 
 
 @internal_in_order
-def _size_of_fit(squares: np.ndarray, support: np.ndarray, p: int, basis: Basis, k: int) -> float:
+def _rate_first(
+    a: np.ndarray,
+    squares: np.ndarray,
+    floor: float,
+    forward: bool,
+    remaining: np.ndarray,
+    gains: np.ndarray,
+) -> None:
+    """By how much each atom alone would lower the squared residual: a² over a squared norm.
+
+    `remaining` is what later gains divide by for orthogonal least squares, or multiply with for OMP.
+    """
+    for i in range(len(a)):
+        inverse = 1 / squares[i]
+        inverse = inverse if squares[i] > 0 else 0
+        gains[i] = a[i] * a[i] * inverse
+        remaining[i] = squares[i] if forward else inverse
+
+
+@internal_reordering
+def _extend(
+    atoms: np.ndarray,
+    p: int,
+    s: np.ndarray,
+    places: np.ndarray,
+    count: int,
+    Q: np.ndarray,
+    R: np.ndarray,
+    k: int,
+) -> float:
+    """Row k of Q, not yet of norm 1, and column k of R when an atom joins; returns its squared norm.
+
+    Where the projection takes more than half of the norm it is made once more, so that the row is orthogonal
+    to the others in spite of rounding.
+    """
+    for i in range(count):
+        Q[k, i] = s[i] * atoms[p, places[i]]
+    for l in range(k):
+        R[l, k] = 0
+    after = _squared_norm(Q[k], count)
+    for _ in range(2 if k > 0 else 0):
+        before = after
+        for l in range(k):
+            t = after * 0
+            for i in range(count):
+                t += Q[l, i] * Q[k, i]
+            R[l, k] += t
+            for i in range(count):
+                Q[k, i] -= t * Q[l, i]
+        after = _squared_norm(Q[k], count)
+        if after > 0.25 * before:
+            break
+    return after
+
+
+@internal_in_order
+def _size_of_fit(
+    squares: np.ndarray, support: np.ndarray, p: int, R: np.ndarray, c: np.ndarray, k: int
+) -> float:
     """‖d_p‖² + Σ_l c_l²‖d_l‖², where Σ_l c_l d_l is closest to d_p: the scale of its rounding."""
     size = squares[p]
     for l in range(k):
-        basis.c[l] = basis.R[l, k]
-    _solve(basis.R, basis.c, basis.c, k)
+        c[l] = R[l, k]
+    _solve(R, c, c, k)
     for l in range(k):
-        size += basis.c[l] * basis.c[l] * squares[support[l]]
+        size += c[l] * c[l] * squares[support[l]]
     return size
 
 
 @internal_reordering
-def _project(residual: np.ndarray, count: int, basis: Basis, k: int, w: float) -> float:
-    """Take direction k out of the residual; returns its squared norm."""
-    q = basis.Q[k]
-    basis.R[k, k] = 1 / np.sqrt(w)
+def _project(residual: np.ndarray, count: int, Q: np.ndarray, k: int, inverse: float, z: np.ndarray) -> float:
+    """Take direction k, multiplied by `inverse`, out of the residual; returns its squared norm."""
+    t = residual[0] * 0
     for i in range(count):
-        q[i] *= basis.R[k, k]
-    z = _product(q, residual, count)
-    basis.z[k] = z
+        Q[k, i] *= inverse
+        t += Q[k, i] * residual[i]
+    z[k] = t
     for i in range(count):
-        residual[i] -= z * q[i]
-    return _product(residual, residual, count)
+        residual[i] -= t * Q[k, i]
+    return _squared_norm(residual, count)
 
 
 @internal_in_order
-def _update(a: np.ndarray, remaining: np.ndarray, v: np.ndarray, z: float, forward: bool) -> None:
-    """The correlations with the new residual, and the squared distances from the span of the support."""
+def _as_direction(c: np.ndarray, k: int, inverse: float) -> None:
+    """The coefficients of direction k, from those of the point closest to its atom."""
+    for l in range(k):
+        c[l] *= -inverse
+    c[k] = inverse
+
+
+@internal_in_order
+def _product_over_entries(
+    tiles: np.ndarray,
+    places: np.ndarray,
+    s: np.ndarray,
+    count: int,
+    Q: np.ndarray,
+    k: int,
+    factors: np.ndarray,
+    v: np.ndarray,
+) -> None:
+    """v = Dᵀ(s∘q) for row k of Q, over the observed entries."""
+    for i in range(len(v)):
+        v[i] = 0
+    for i in range(count):
+        factors[i] = s[i] * Q[k, i]
+    add_rows(tiles, places, factors, count, v)
+
+
+@internal_in_order
+def _update(
+    a: np.ndarray,
+    v: np.ndarray,
+    z: float,
+    squares: np.ndarray,
+    floor: float,
+    forward: bool,
+    remaining: np.ndarray,
+    gains: np.ndarray,
+) -> None:
+    """The correlations with the new residual, and what each atom would gain now."""
     if forward:
         for i in range(len(a)):
-            a[i] -= z * v[i]
-            remaining[i] -= v[i] * v[i]
+            t, w = a[i] - z * v[i], remaining[i] - v[i] * v[i]
+            a[i], remaining[i] = t, w
+            gain = t * t / w
+            gains[i] = gain if w > floor * squares[i] else 0
     else:
         for i in range(len(a)):
-            a[i] -= z * v[i]
+            t = a[i] - z * v[i]
+            a[i] = t
+            gains[i] = t * t * remaining[i]
 
 
 @internal_in_order
@@ -185,10 +301,19 @@ def _solve(R: np.ndarray, z: np.ndarray, x: np.ndarray, k: int) -> None:
         x[i] = t * R[i, i]
 
 
+@internal_in_order
+def _store(codes: Codes, j: int, support: np.ndarray, x: np.ndarray, k: int) -> None:
+    """Row j of the codes, in the order of the atoms."""
+    sort_by_index(support, x, k)
+    codes.counts[j] = k
+    for l in range(k):
+        codes.indices[j, l], codes.values[j, l] = support[l], x[l]
+
+
 @internal_reordering
-def _product(a: np.ndarray, b: np.ndarray, count: int) -> float:
-    """⟨a, b⟩ of the first `count` entries."""
+def _squared_norm(a: np.ndarray, count: int) -> float:
+    """‖a‖² of the first `count` entries."""
     total = a.dtype.type(0)
     for i in range(count):
-        total += a[i] * b[i]
+        total += a[i] * a[i]
     return total
