@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from manifold_dl._validation import (
+    FILL,
     as_rng,
     as_weights,
     require_count,
@@ -27,6 +28,7 @@ from manifold_dl._weights import JointWeights
 from manifold_dl.engines.opening import is_dask_array
 
 FLOATS = (np.float64, np.float32)
+MISSING_VALUES = FILL._replace(masked="Give `X.filled(np.nan)` with missing_values=np.nan.")
 
 
 def signals_of(model: Any, X: Any, reset: bool, sample_weight: Any = None) -> tuple[Any, Any]:
@@ -166,7 +168,7 @@ def number_and_start(n_components: int | None, init: Any, m: int) -> tuple[int, 
 
 def require_numbers(array: Any, name: str) -> None:
     """Refuse what scikit-learn would read as numbers though it is none: masked entries, text, dates."""
-    require_unmasked(array, name)
+    require_unmasked(array, name, MISSING_VALUES if name == "X" else FILL)
     if scipy.sparse.issparse(array):
         require_sound_indices(array, name)
         return

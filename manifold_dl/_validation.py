@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -22,12 +22,53 @@ from manifold_dl._weights import JointWeights, without_missing
 LARGEST_WEIGHT = {np.dtype(np.float64): 2.0**100, np.dtype(np.float32): 2.0**20}
 
 
-def as_matrix(array: Any, name: str, finite: bool = True) -> np.ndarray:
+class Advice(NamedTuple):
+    """What a caller can do about entries that are missing: the ends of two sentences."""
+
+    masked: str
+    not_finite: str
+
+
+FILL = Advice(
+    "Fill it (`.filled(0)`), or drop the rows or columns that hold masked entries.", "clean the data first"
+)
+WEIGHTS = Advice(
+    "Give signals as `.data` with `weights=~mask`.",
+    "clean the data first, or give missing entries the weight 0 by `weights=`",
+)
+
+
+class NotFiniteError(ValueError):
+    """Entries are NaN or infinite.
+
+    Parameters
+    ----------
+    fact : str
+        Which entries, and how many.
+    advice : str
+        What can be done about it.
+
+    Examples
+    --------
+    >>> str(NotFiniteError("signals holds nan at row 0", "clean the data first"))
+    'signals holds nan at row 0; clean the data first.'
+    """
+
+    def __init__(self, fact: str, advice: str) -> None:
+        super().__init__(fact, advice)
+        self.fact, self.advice = fact, advice
+
+    def __str__(self) -> str:
+        return f"{self.fact}; {self.advice}."
+
+
+def as_matrix(array: Any, name: str, finite: bool = True, advice: Advice = FILL) -> np.ndarray:
     """A finite real matrix in single or double precision, copied only if it has to be converted.
 
-    If finite is False, the caller must call `require_finite`.
+    If finite is False, the caller must call `require_finite`. `advice` ends the sentences about missing
+    entries.
     """
-    require_unmasked(array, name)
+    require_unmasked(array, name, advice)
     if scipy.sparse.issparse(array):
         raise TypeError(f"{name} is a sparse {array.format} array: dense only; use `.toarray()`.")
     array = np.asarray(array)
@@ -43,22 +84,23 @@ def as_matrix(array: Any, name: str, finite: bool = True) -> np.ndarray:
         # One pass without a temporary; only a sum that overflowed or met a NaN needs the closer look.
         with np.errstate(over="ignore", invalid="ignore"):
             total = array.sum()
-        require_finite(array, name, total)
+        require_finite(array, name, total, advice)
     return array
 
 
-def require_finite(array: np.ndarray, name: str, total: float) -> None:
+def require_finite(array: np.ndarray, name: str, total: float, advice: Advice = FILL) -> None:
     """Refuse NaN and infinity. `total` is any sum over the array that they would spoil."""
     if not np.isfinite(total) and not np.isfinite(array).all():
         wrong = np.argwhere(~np.isfinite(array))
         row, column = wrong[0][:2]
-        raise not_finite(name, array[tuple(wrong[0])], f"at row {row}, column {column}", len(wrong))
+        place = f"at row {row}, column {column}"
+        raise not_finite(name, array[tuple(wrong[0])], place, len(wrong), advice)
 
 
-def not_finite(name: str, value: float, place: str, count: int) -> ValueError:
+def not_finite(name: str, value: float, place: str, count: int, advice: Advice = FILL) -> NotFiniteError:
     """The error about so many entries that are NaN or infinite, of which the first is at `place`."""
     several = f"the first of {count} entries that are" if count > 1 else "the only entry that is"
-    return ValueError(f"{name} holds {value} {place}, {several} NaN or infinite; clean the data first.")
+    return NotFiniteError(f"{name} holds {value} {place}, {several} NaN or infinite", advice.not_finite)
 
 
 def as_weights(weights: Any, m: int, n: int, dtype: DTypeLike) -> Any:
@@ -118,12 +160,12 @@ def as_observed(
     [[1.0, 0.0], [2.0, 3.0]]
     """
     if weights is None:
-        return as_matrix(signals, name, finite), None
-    Y = as_matrix(signals, name, finite=False)
+        return as_matrix(signals, name, finite, WEIGHTS), None
+    Y = as_matrix(signals, name, finite=False, advice=WEIGHTS)
     W = as_weights(weights, m=Y.shape[0], n=Y.shape[1], dtype=Y.dtype)
     if W is not None and not np.asarray(W).all():
         Y = without_missing(Y, W)
-    return as_matrix(Y, name, finite), W
+    return as_matrix(Y, name, finite, WEIGHTS), W
 
 
 def as_dictionary(dictionary: Any, n_rows: int | None = None, name: str = "dictionary") -> np.ndarray:
@@ -224,13 +266,10 @@ def require_count(name: str, value: Any, minimum: int = 1) -> None:
         raise ValueError(f"{name}={value!r}: give a whole number of at least {minimum}.")
 
 
-def require_unmasked(array: Any, name: str) -> None:
+def require_unmasked(array: Any, name: str, advice: Advice = FILL) -> None:
     """Refuse a masked array: NumPy hands its hidden entries out as if they were data."""
     if isinstance(array, np.ma.MaskedArray):
-        raise TypeError(
-            f"{name} is a masked array: masked entries would be used as data. Give signals as `.data` with "
-            "`weights=~mask`; fill other arrays (`.filled(0)`), or drop the rows or columns that hold them."
-        )
+        raise TypeError(f"{name} is a masked array: masked entries would be used as data. {advice.masked}")
 
 
 def require_sound_indices(matrix: Any, name: str) -> None:

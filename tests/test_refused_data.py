@@ -160,6 +160,45 @@ def test_masked_signals_are_refused(call):
         call(MASKED)
 
 
+TAKE_WEIGHTS = ["learn_dictionary", "SimCO", "MOD", "update_problem", "ReplaceAtoms", "OMP", "Lasso"]
+
+
+@pytest.mark.parametrize("name", TAKE_WEIGHTS)
+def test_functions_with_weights_name_them_where_entries_are_missing(name):
+    with pytest.raises(TypeError, match=r"Give signals as `.data` with `weights=~mask`\.$"):
+        WITH_SIGNALS[name](MASKED)
+    signals = np.where(MASKED.mask, np.nan, MASKED.data)
+    signals[4, 6] = np.nan
+    fact = "signals holds nan at row 3, column 5, the first of 2 entries that are NaN or infinite"
+    with pytest.raises(ValueError, match=fact) as refusal:
+        WITH_SIGNALS[name](signals)
+    assert str(refusal.value).endswith("give missing entries the weight 0 by `weights=`.")
+
+
+@pytest.mark.parametrize("name", ["fit", "partial_fit", "transform", "score"])
+def test_the_estimator_names_its_own_option_for_masked_arrays(name):
+    with pytest.raises(TypeError, match=r"X\.filled\(np\.nan\)` with missing_values=np\.nan\.$") as refusal:
+        WITH_SIGNALS[name](MASKED)
+    assert "weights=" not in str(refusal.value)
+
+
+def test_inpainting_names_its_mask_for_masked_arrays():
+    masked = np.ma.masked_array(np.ones((20, 20)), mask=np.eye(20, dtype=bool))
+    with pytest.raises(TypeError, match=r"Give its `.data` as the picture, and its mask as `mask`\.$"):
+        images.inpaint(masked, masked.mask)
+
+
+@pytest.mark.parametrize("weights", [None, np.ones(SIGNALS.shape)])
+def test_validation_signals_with_missing_entries_are_refused_with_the_reason(weights):
+    incomplete = np.where(MASKED.mask, np.nan, MASKED.data)
+    options = {"coder": OMP(sparsity=3), "max_iter": 1, "weights": weights}
+    sentence = "validation holds nan at row 3, column 5.*validation signals have no weights: give complete"
+    with pytest.raises(ValueError, match=sentence):
+        mdl.learn_dictionary(SIGNALS, D_, validation=incomplete, **options)
+    with pytest.raises(TypeError, match=r"validation is a masked array.*no weights: give complete signals"):
+        mdl.learn_dictionary(SIGNALS, D_, validation=MASKED, **options)
+
+
 @pytest.mark.parametrize("call", WITH_DICTIONARIES.values(), ids=WITH_DICTIONARIES)
 def test_masked_dictionaries_are_refused(call):
     with pytest.raises(TypeError, match="is a masked array"):

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_matrix
+from manifold_dl._validation import FILL, NotFiniteError, as_matrix
 from manifold_dl.engines.npy_file import mapped_array
+
+MISSING = FILL._replace(not_finite="clean the data first, or say --missing nan if NaN marks missing entries")
 
 
 def open_large(path: Path, columns: bool, missing: str | None, threads: int | None) -> Any:
@@ -35,7 +37,10 @@ def open_large(path: Path, columns: bool, missing: str | None, threads: int | No
         return None
     given = mapped_array(path) if columns else path
     if missing is None:
-        return open_signals(given, engine=engine), None
+        try:
+            return open_signals(given, engine=engine), None
+        except NotFiniteError as error:
+            raise NotFiniteError(error.fact, MISSING.not_finite) from None
     _require_nan(missing)
     return open_incomplete(given, engine)
 
@@ -93,7 +98,7 @@ def read_signals(path: Path, columns: bool, finite: bool = True) -> np.ndarray:
     ValueError
         If the file is not such a matrix. Rows and columns in messages are those of the file, from 0.
     """
-    matrix = as_matrix(mapped_array(path), str(path), finite=finite)
+    matrix = as_matrix(mapped_array(path), str(path), finite, MISSING)
     return matrix if columns else matrix.T
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from manifold_dl._validation import not_finite, warn_once
+from manifold_dl._validation import WEIGHTS, not_finite, warn_once
 from manifold_dl.engines.protocol import BlockMap, Engine, partition
 from manifold_dl.engines.units import ORDINARY, divide, exponent_of
 
@@ -128,7 +128,7 @@ class BlockedSignals:
         (found,) = self.engine.total(BlockMap(statistics_block, (self.given, self.firsts)))
         if found.first_bad is not None:
             signal, entry, value = found.first_bad
-            raise not_finite(name, value, f"in signal {signal}, entry {entry}", found.n_bad)
+            raise not_finite(name, value, f"in signal {signal}, entry {entry}", found.n_bad, WEIGHTS)
         safe = 2.0 ** (2 * ORDINARY[self.dtype])
         if math.isfinite(found.energy) and 1 / safe <= found.energy <= safe:
             return found.energy, found.largest, 0

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_matrix
+from manifold_dl._validation import WEIGHTS, as_matrix
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.npy_file import mapped_array
 from manifold_dl.engines.protocol import Engine, partition
@@ -128,7 +128,7 @@ def open_path(path: str | os.PathLike[str], engine: Engine, finite: bool = True)
         )
     fits = sum(array.nbytes for array in arrays) <= getattr(engine, "memory", 0)
     if fits:  # rows and columns in messages are those of the file
-        rows = [as_matrix(array, str(one), finite) for array, one in zip(arrays, paths, strict=True)]
+        rows = [as_matrix(array, str(one), finite, WEIGHTS) for array, one in zip(arrays, paths, strict=True)]
         return np.asfortranarray(np.concatenate(rows).T)
     if arrays[0].dtype in FLOATS and all(array.flags.c_contiguous for array in arrays):
         return RowFiles(arrays, paths).open(engine)
@@ -154,7 +154,7 @@ def open_distant_array(array: Any, engine: Engine, finite: bool = True) -> Any:
     """
     m, n = array.shape
     if m * n * array.dtype.itemsize <= getattr(engine, "memory", 0):
-        return np.asfortranarray(as_matrix(np.asarray(array), "signals", finite))
+        return np.asfortranarray(as_matrix(np.asarray(array), "signals", finite, WEIGHTS))
     return _copied(lambda part: np.asarray(array[:, part]).T, (n, m), array.dtype, engine, "signals")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_matrix, as_observed, as_weights
+from manifold_dl._validation import WEIGHTS, as_matrix, as_observed, as_weights
 from manifold_dl._weights import JointWeights
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.blocked_weights import (
@@ -152,7 +152,7 @@ def _open(signals: Any, threads: int | None, engine: Engine | None, finite: bool
 
         return open_distant_array(signals, engine, finite)
     Y = np.asfortranarray(
-        as_matrix(signals, "signals", finite)
+        as_matrix(signals, "signals", finite, WEIGHTS)
     )  # once: kernels read every signal in one piece
     return open_array(Y, engine) if engine.is_remote else Y
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manifold_dl._validation import as_matrix, require_finite, warn_once
+from manifold_dl._validation import WEIGHTS, as_matrix, require_finite, warn_once
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.protocol import BlockMap, Engine, partition
 from manifold_dl.engines.threads import Threads
@@ -27,12 +27,12 @@ def as_signals(signals: Any, engine: Engine = Threads(1)) -> Signals:  # noqa: B
     """The signals in contiguous rows, checked: one pass over ordinary ones computes their energy as well."""
     if isinstance(signals, BlockedSignals):  # they were checked when they were opened
         return Signals(signals.rows, signals.energy, signals.exponent)
-    Y = as_matrix(signals, "signals", finite=False)
+    Y = as_matrix(signals, "signals", finite=False, advice=WEIGHTS)
     rows = np.ascontiguousarray(Y.T)
     energy, exponent = squared_norm(rows, engine), 0
     safe = 2.0 ** (2 * ORDINARY[rows.dtype])
     if not 1 / safe <= energy <= safe:
-        require_finite(Y, "signals", energy)
+        require_finite(Y, "signals", energy, WEIGHTS)
         exponent = unit_exponent(rows)
     if exponent:
         rows = divide(rows, exponent)

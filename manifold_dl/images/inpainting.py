@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import each_warning_once, require_unmasked
+from manifold_dl._validation import FILL, each_warning_once, require_unmasked
 from manifold_dl.coders import ForwardSelection
 from manifold_dl.images.defaults import cosines, tethered
 from manifold_dl.images.filling import smooth_fill
@@ -31,6 +31,7 @@ from manifold_dl.updates.protocol import DictionaryUpdate
 # The error allowed per pixel in each round, in levels of 255, and the weight of an estimated pixel. Measured
 # on coins, gravel and a crop of the camera picture: docs/inpainting.md.
 ERRORS, ESTIMATED = (12.0, 8.0, 5.0, 3.0), 0.2
+MASK = FILL._replace(masked="Give its `.data` as the picture, and its mask as `mask`.")
 
 
 @dataclass
@@ -181,7 +182,7 @@ def inpaint(
 def _as_incomplete(image: Any, mask: Any, patch_size: int, stride: int) -> tuple[Picture, np.ndarray]:
     """The picture with finite numbers everywhere, and where its pixels are missing, channel by channel."""
     for array, name in ((image, "the picture"), (mask, "the mask")):
-        require_unmasked(array, name)
+        require_unmasked(array, name, MASK)
     image, mask = np.asarray(image), np.asarray(mask)
     if mask.dtype != bool:
         raise TypeError(f"a mask of dtype {mask.dtype}: give booleans, True where a pixel is missing.")

@@ -5,16 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_matrix
+from manifold_dl._validation import Advice, as_matrix
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.learning.batch_passes import computing_here
 from manifold_dl.learning.run_settings import Settings
 from manifold_dl.learning.signal_sums import LossScale, squared_error
 
+COMPLETE = Advice(
+    "They have no weights: give complete signals.",
+    "validation signals have no weights: give complete ones, also where those to learn from have missing "
+    "entries",
+)
+
 
 def as_validation(validation: Any, m: int, dtype: np.dtype) -> np.ndarray:
     """The signals, of the length and in the type of those to learn from."""
-    V = as_matrix(validation, "validation")
+    V = as_matrix(validation, "validation", advice=COMPLETE)
     if len(V) != m:
         raise ValueError(f"validation has signals of length {len(V)}, but the signals have length {m}.")
     return np.asfortranarray(V.astype(dtype, copy=False))
