@@ -123,18 +123,13 @@ class Lasso:
         -------
         LassoSolver
         """
-        if self.nonnegative:
-            raise ValueError(
-                "nonnegative=True: codes that follow a dictionary by the lasso have both signs here. Use the "
-                'coder in learn_dictionary with update=SimCO(codes="fixed").'
-            )
         if self.relative or self.sparsity is not None:
             option = "relative=True" if self.relative else f"sparsity={self.sparsity}"
             raise ValueError(
                 f"{option}: such codes are not the minimum of one function of the dictionary, and have no "
                 "gradient. Let codes follow by Lasso(alpha=...), or in any units by RmsLasso(alpha=...)."
             )
-        return LassoSolver(math.ldexp(self.alpha, -unit.exponent), mu)
+        return LassoSolver(math.ldexp(self.alpha, -unit.exponent), mu, self.nonnegative)
 
     def encode(
         self,

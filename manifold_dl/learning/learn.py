@@ -237,5 +237,6 @@ def _require_components(coder: Any, update: Any, replace: Any, callbacks: list[A
     if properties_of(coder).nonnegative and follow:
         raise ValueError(
             f"coder={coder!r}: codes that follow the dictionary solve least squares on their supports, and "
-            'may become negative. Keep them with update=SimCO(codes="fixed"), or MOD().'
+            'may become negative. Keep them with update=SimCO(codes="fixed") or MOD(), or let them follow '
+            "by a penalty: update=SimCO(codes=Lasso(alpha=0.1, nonnegative=True))."
         )

@@ -43,6 +43,7 @@ def lasso_problem(
     alpha: float,
     manifold: Callable[[int, int], Any] = Spheres,
     mu: float = 0.0,
+    nonnegative: bool = False,
     atoms: Sequence[int] | np.ndarray | None = None,
     dictionary: Any = None,
     regularizers: Sequence[Any] = (),
@@ -69,6 +70,8 @@ def lasso_problem(
         One that bounds the atoms, as the spheres do: otherwise long atoms with small codes cost nothing.
     mu : float
         μ ≥ 0. With μ > 0 the codes are those of the elastic net, and unique for every dictionary.
+    nonnegative : bool
+        The minimum over x ≥ 0 only, as by `Lasso(alpha, nonnegative=True)`.
     atoms : sequence of int, optional
         A set I of atoms that move while the others stay; all atoms by default. The codes of all follow.
     dictionary : m×d array, optional
@@ -121,7 +124,7 @@ def lasso_problem(
     return _make_problem(
         _opened(signals, weights, threads, engine),
         n_atoms,
-        lambda known: LassoSolver(float(np.ldexp(alpha, -known.exponent)), mu),
+        lambda known: LassoSolver(float(np.ldexp(alpha, -known.exponent)), mu, nonnegative),
         manifold=manifold,
         moving=ChosenAtoms(atoms, dictionary),
         options={"regularizers": regularizers, "precondition": precondition},

@@ -100,10 +100,14 @@ class FollowingCoder(Protocol):
 
 @dataclass(frozen=True)
 class LassoSolver:
-    """p(x) = α‖x‖₁ + (μ/2)‖x‖²: the lasso, and with μ > 0 the elastic net, whose minimiser is unique."""
+    """p(x) = α‖x‖₁ + (μ/2)‖x‖²: the lasso, and with μ > 0 the elastic net, whose minimiser is unique.
+
+    With `nonnegative` p is infinite where a coefficient is negative.
+    """
 
     alpha: float
     mu: float = 0.0
+    nonnegative: bool = False
 
     @property
     def curvature(self) -> float:
@@ -122,10 +126,10 @@ class LassoSolver:
         weights: BlockWeights = NO_WEIGHTS,
     ) -> InnerFit:
         """Codes, value and gradient of one block."""
-        W, roots = weights
+        (W, roots), options = weights, (self.alpha, self.mu, start)
         if W is not None:
-            return reduced.fit_weighted_lasso(signals, W, prepared, self.alpha, self.mu, start, roots)
-        return reduced.fit_lasso(signals, prepared, self.alpha, self.mu, start, roots)
+            return reduced.fit_weighted_lasso(signals, W, prepared, *options, roots, self.nonnegative)
+        return reduced.fit_lasso(signals, prepared, *options, roots, self.nonnegative)
 
 
 @dataclass(frozen=True)

@@ -39,10 +39,11 @@ def fit_lasso(
     mu: float,
     start: StartingCodes | None = None,
     roots: np.ndarray | None = None,
+    nonnegative: bool = False,
 ) -> InnerFit:
     """See `reference_lasso.fit_lasso`."""
     factors = np.ones(len(signals), signals.dtype) if roots is None else roots
-    codes = lasso(dictionary, signals, _settings(signals, alpha, mu), start, factors)
+    codes = lasso(dictionary, signals, _settings(signals, alpha, mu, nonnegative), start, factors)
     return _add_up(signals, None, dictionary.atoms, (alpha, mu), factors, codes)
 
 
@@ -54,15 +55,19 @@ def fit_weighted_lasso(
     mu: float,
     start: StartingCodes | None = None,
     roots: np.ndarray | None = None,
+    nonnegative: bool = False,
 ) -> InnerFit:
     """See `reference_lasso.fit_weighted_lasso`."""
     own, factors = np.sqrt(weights), np.ones(len(signals), signals.dtype) if roots is None else roots
-    codes = weighted_lasso(dictionary, own * signals, own, _settings(signals, alpha, mu), start, factors)
+    codes = weighted_lasso(
+        dictionary, own * signals, own, _settings(signals, alpha, mu, nonnegative), start, factors
+    )
     return _add_up(signals, weights, dictionary.atoms, (alpha, mu), factors, codes)
 
 
-def _settings(signals: np.ndarray, alpha: float, mu: float) -> LassoSettings:
-    return LassoSettings(np.array([alpha]), relative=False, tol=TOLERANCE[signals.dtype], refit=0, mu=mu)
+def _settings(signals: np.ndarray, alpha: float, mu: float, nonnegative: bool) -> LassoSettings:
+    tol = TOLERANCE[signals.dtype]
+    return LassoSettings(np.array([alpha]), relative=False, tol=tol, refit=0, nonnegative=nonnegative, mu=mu)
 
 
 def _add_up(

@@ -26,14 +26,16 @@ def fit_lasso(
     mu: float,
     start: StartingCodes | None = None,
     roots: np.ndarray | None = None,
+    nonnegative: bool = False,
 ) -> InnerFit:
     """Solve for the codes; value and gradient of f, where the codes follow by the envelope theorem.
 
     `start` holds the codes of the last dictionary, from which the compiled kernel begins. With a weight w per
     signal the signals are √w y and `roots` is √w: √w x then minimises ½‖√w y − Dx‖² + √w α‖x‖₁ + (μ/2)‖x‖².
+    With `nonnegative` the minimum is over x ≥ 0.
     """
     weights, factors = np.ones_like(signals), np.ones(len(signals)) if roots is None else roots
-    return _fit(signals, weights, dictionary.atoms, alpha, mu, factors)
+    return _fit(signals, weights, dictionary.atoms, alpha, mu, factors, nonnegative)
 
 
 def fit_weighted_lasso(
@@ -44,14 +46,21 @@ def fit_weighted_lasso(
     mu: float,
     start: StartingCodes | None = None,
     roots: np.ndarray | None = None,
+    nonnegative: bool = False,
 ) -> InnerFit:
     """The same with a weight for every entry, n×m like the signals: Σ ½w(y − Dx)² in place of ½‖y − Dx‖²."""
     factors = np.ones(len(signals)) if roots is None else roots
-    return _fit(signals, weights, dictionary.atoms, alpha, mu, factors)
+    return _fit(signals, weights, dictionary.atoms, alpha, mu, factors, nonnegative)
 
 
 def _fit(
-    signals: np.ndarray, weights: np.ndarray, atoms: np.ndarray, alpha: float, mu: float, factors: np.ndarray
+    signals: np.ndarray,
+    weights: np.ndarray,
+    atoms: np.ndarray,
+    alpha: float,
+    mu: float,
+    factors: np.ndarray,
+    nonnegative: bool,
 ) -> InnerFit:
     """Signal by signal, with α times its factor.
 
@@ -59,7 +68,9 @@ def _fit(
     """
     n, k = len(signals), len(atoms)
     ridge = np.sqrt(mu) * np.eye(k, dtype=atoms.dtype) if mu > 0 else np.zeros((k, 0), atoms.dtype)
-    settings = LassoSettings(np.array([alpha]), relative=False, tol=TOLERANCE, refit=0)
+    settings = LassoSettings(
+        np.array([alpha]), relative=False, tol=TOLERANCE, refit=0, nonnegative=nonnegative
+    )
     X = np.zeros((n, k), signals.dtype)  # the codes in rows
     for j, (y, root) in enumerate(zip(signals, np.sqrt(weights), strict=True)):
         longer = np.concatenate([root * y, np.zeros(ridge.shape[1], y.dtype)])
