@@ -62,6 +62,17 @@ def test_impute_fills_in_missing_entries_and_keeps_the_others():
     assert fitted.score(rows) > 0.9
 
 
+def test_sample_without_any_observed_entry_becomes_zero():
+    fitted = model(missing_values=np.nan).fit(INCOMPLETE)
+    rows = INCOMPLETE[:6].copy()
+    rows[2] = np.nan
+    filled = fitted.impute(rows)
+    np.testing.assert_array_equal(filled[2], 0)  # its code is empty, and represents the zero signal
+    np.testing.assert_array_equal(fitted.transform(rows)[2], 0)
+    others = np.arange(6) != 2
+    np.testing.assert_array_equal(filled[others], fitted.impute(INCOMPLETE[:6])[others])
+
+
 def test_integer_weights_of_samples_count_as_repetitions():
     counts = np.arange(len(ROWS)) % 3
     start = {"init": ROWS[:12], "max_iter": 4}
@@ -130,7 +141,8 @@ def test_batches_take_weights_and_missing_values():
 
 
 def test_nan_is_refused_by_default_and_the_sentence_names_the_option():
-    for call in (model().fit, model().partial_fit, model().fit(ROWS).transform, model().fit(ROWS).impute):
+    fitted = model().fit(ROWS)
+    for call in (model().fit, model().partial_fit, fitted.transform, fitted.impute, fitted.score):
         with pytest.raises(ValueError, match=r"X holds nan.*missing_values=np.nan"):
             call(INCOMPLETE)
     with pytest.raises(ValueError, match="X holds inf at row"):

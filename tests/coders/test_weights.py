@@ -39,6 +39,9 @@ CODERS = [
     IHT(sparsity=3),
     FOCUSS(sparsity=4),
     FixedSupport(SUPPORT),
+    RmsLasso(alpha=0.1),
+    RmsLasso(alpha=0.2, sparsity=3),
+    BestOf([OMP(sparsity=3), RmsLasso(alpha=0.2, sparsity=3)]),
 ]
 
 
@@ -47,6 +50,19 @@ def incomplete(m=16, d=24, n=30, seed=0):
     D, _, Y = problem(m, d, n, 3, noise=0.2, seed=seed)
     rng = np.random.default_rng(seed)
     return D, Y, (0.5 + rng.random((m, n))) * (rng.random((m, n)) < 0.6)
+
+
+def for_one_signal(coder, Y, weights, j):
+    """A coder that gives signal j alone the codes that it has among all signals."""
+    if isinstance(coder, FixedSupport):
+        return FixedSupport(SUPPORT[[j]])
+    if isinstance(coder, RmsLasso):
+        mean_weights = weights if weights.ndim == 1 else weights.mean(axis=0)
+        rms = np.sqrt(np.sum(weights * Y**2) / np.sum(mean_weights))
+        return Lasso(alpha=coder.alpha * rms, sparsity=coder.sparsity)
+    if isinstance(coder, BestOf):
+        return BestOf([for_one_signal(part, Y, weights, j) for part in coder.coders])
+    return coder
 
 
 def padded(kernel, d, *arguments):
@@ -62,12 +78,12 @@ def padded(kernel, d, *arguments):
 def test_weights_of_entries_give_the_codes_of_the_weighted_problem(coder):
     D, Y, W = incomplete()
     X = coder.encode(Y, D, weights=W).toarray()
-    unit = not isinstance(coder, Lasso | BasisPursuit | FixedSupport)
+    unit = not isinstance(coder, Lasso | RmsLasso | BestOf | BasisPursuit | FixedSupport)
     for j in range(Y.shape[1]):
         roots = np.sqrt(W[:, j])
         own = roots[:, None] * D
         norms = np.linalg.norm(own, axis=0) if unit else np.ones(D.shape[1])  # greedy choices go by the angle
-        one = FixedSupport(SUPPORT[[j]]) if isinstance(coder, FixedSupport) else coder
+        one = for_one_signal(coder, Y, W, j)
         expected = one.encode((roots * Y[:, j])[:, None], own / norms).toarray()[:, 0] / norms
         # Two factorisations of at most ten random atoms, some nearly dependent on the observed entries.
         np.testing.assert_allclose(X[:, j], expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
@@ -86,6 +102,37 @@ def test_compiled_weighted_pursuits_equal_the_reference(kernel, tol, m, d):
     np.testing.assert_array_equal(found != 0, expected != 0)
     # An orthogonal factorisation against lstsq: the condition of three random atoms.
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kernel", ["omp", "forward_selection"])
+@pytest.mark.parametrize("fraction", [0.0, 0.1, 0.4, 0.9, 1.0])
+# In single precision atoms that differ by 1e-6 of their squared norm alone count as dependent.
+@pytest.mark.parametrize(("dtype", "light"), [(np.float32, 0.2), (np.float64, 0.2), (np.float64, 1e-6)])
+def test_pursuits_of_two_weights_equal_the_reference(kernel, dtype, fraction, light):
+    # Products by the Gram matrix where most weights are equal; over the entries where some are far smaller.
+    m, d, n = 24, 60, 40
+    D, Y, _ = incomplete(m, d, n)
+    D[:, 1] = D[:, 0] + 1e-2 * D[:, 1]  # nearly dependent: large coefficients
+    D[:, 1] /= np.linalg.norm(D[:, 1])
+    W = np.where(np.random.default_rng(2).random((n, m)) < fraction, light, 1.0)
+    roots = np.sqrt(3 * W)
+    rows = roots * Y.T
+    atoms = np.ascontiguousarray(D.T)
+    expected = padded(
+        getattr(reference, f"weighted_{kernel}"), d, reference.prepare(atoms), rows, roots, PursuitSettings(6)
+    )
+    prepared = coding.prepare(atoms.astype(dtype))
+    settings = PursuitSettings(6)
+    found = padded(
+        getattr(coding, f"weighted_{kernel}"), d, prepared, rows.astype(dtype), roots.astype(dtype), settings
+    )
+    # Single precision may choose otherwise where two atoms serve equally well: the residual is as small.
+    residuals = [np.sum((rows - roots * (X @ atoms)) ** 2, axis=1) for X in (found, expected)]
+    np.testing.assert_allclose(*residuals, rtol=1e-9 if dtype == np.float64 else 0.05, atol=1e-6)
+    if dtype == np.float64:
+        np.testing.assert_array_equal(found != 0, expected != 0)
+        # The condition of a nearly dependent pair among weights as far apart as a million.
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("nonnegative", [False, True])
@@ -110,8 +157,15 @@ def test_weight_per_signal_changes_no_code_and_without_weight_there_is_none(code
     hidden[:, 3] = np.nan
     X = coder.encode(hidden, D, weights=w).toarray()
     expected = coder.encode(Y, D).toarray()
+    if isinstance(
+        coder, RmsLasso | BestOf
+    ):  # their penalty is that of all signals, as the weights count them
+        ones = (for_one_signal(coder, Y, w, j).encode(Y[:, [j]], D).toarray() for j in range(Y.shape[1]))
+        expected = np.hstack(list(ones))
     expected[:, 3] = 0
-    np.testing.assert_array_equal(X, expected)
+    # The same bits, but for the penalty: another sum of squares.
+    rounding = 1e-9 if isinstance(coder, RmsLasso | BestOf) else 0
+    np.testing.assert_allclose(X, expected, rtol=rounding, atol=rounding)
 
 
 @pytest.mark.parametrize("coder", CODERS, ids=lambda coder: type(coder).__name__)

@@ -86,6 +86,69 @@ def test_patches_without_missing_pixels_change_no_bit_of_the_missing_ones():
     np.testing.assert_array_equal(some[:12], clean[:12])  # no patch with a missing pixel reaches there
 
 
+@pytest.mark.parametrize("channels", [None, 3])
+def test_strips_change_no_more_than_the_order_of_sums(monkeypatch, channels):
+    clean, mask = texture(channels=channels), missing_at_random(0.4)
+    whole = inpaint(clean, mask, **SMALL)
+    monkeypatch.setattr("manifold_dl.images.reconstruction.STRIP", 150)  # two rows of patches
+    strips = []
+
+    class Counter:
+        def __call__(self, step):
+            return False
+
+        def reconstructed(self, done, total):
+            strips.append(done)
+
+    in_strips = inpaint(clean, mask, **SMALL, callbacks=[Counter()])
+    assert len(strips) == 4 * -(-43 // (150 // 51))  # four rounds of 43 rows with 51 patches each
+    # Sums of 36 patches in single precision, of which the next rounds are made.
+    np.testing.assert_allclose(in_strips.image, whole.image, atol=2e-3)
+    assert np.median(np.abs(in_strips.image - whole.image)[mask]) < 1e-6
+
+
+def psnr(image, clean):
+    return -10 * np.log10(np.mean((np.clip(image, 0, 1) - clean) ** 2))
+
+
+@pytest.mark.parametrize(("missing", "margin"), [(0.25, 0.5), (0.5, 1.0)])
+def test_gain_over_the_biharmonic_fill_on_a_picture_that_chose_no_setting(missing, margin):
+    skimage = pytest.importorskip("skimage")
+    clean = skimage.data.brick()[100:228, 100:228] / 255
+    mask = missing_at_random(missing, clean.shape)
+    smooth = skimage.restoration.inpaint_biharmonic(np.where(mask, 0, clean), mask)
+    filled = inpaint(clean, mask, n_atoms=128, n_patches=5_000, max_iter=5).image
+    assert psnr(filled, clean) > psnr(smooth, clean) + margin
+
+
+def text_mask(shape):
+    """Strokes three pixels wide, as letters have."""
+    mask = np.zeros(shape, bool)
+    for row in range(6, shape[0] - 12, 18):
+        for column in range(4, shape[1] - 10, 12):
+            mask[row : row + 10, column : column + 3] = mask[row : row + 3, column : column + 8] = True
+    return mask
+
+
+def scratch_mask(shape):
+    """Lines two pixels wide across the picture."""
+    mask, columns = np.zeros(shape, bool), np.arange(shape[1])
+    for start, slope in ((5, 0.2), (20, -0.3), (40, 0.1)):
+        rows = (start + slope * columns).astype(int) % (shape[0] - 1)
+        mask[rows, columns] = mask[rows + 1, columns] = True
+    return mask
+
+
+@pytest.mark.parametrize("mask_of", [text_mask, scratch_mask])
+def test_text_and_scratches_are_filled_in_better_than_by_the_smooth_fill(mask_of):
+    clean = texture(64, 72)
+    mask = mask_of(clean.shape)
+    filled = inpaint(np.where(mask, np.nan, clean), mask, **SMALL).image
+    smooth = smooth_fill(clean[:, :, None], mask[:, :, None])[:, :, 0]
+    assert error(filled[mask], clean[mask]) < 0.6 * error(smooth[mask], clean[mask])
+    assert psnr(filled, clean) > 30
+
+
 @pytest.mark.parametrize("sigma", [None, 0.01])
 def test_pixels_between_patches_keep_their_first_estimate(sigma):
     clean, mask = texture(), missing_at_random(0.3)

@@ -159,6 +159,17 @@ def test_sums_are_the_dense_formulas(weights):
     np.testing.assert_allclose(code_energies(X_TRUE, 0, weights=weights), expected, rtol=1e-12)
 
 
+def test_restarts_keep_the_run_with_the_smallest_weighted_error():
+    # A few entries count: with these seeds the two sums disagree on the best run.
+    weights, rng = np.random.default_rng(5).uniform(0.0, 1.0, (M, N)) ** 8, np.random.default_rng(1)
+    runs = [learn(weights=weights, max_iter=1, rng=rng) for _ in range(4)]
+    error = [np.sum(weights * (Y - run.dictionary @ run.codes) ** 2) for run in runs]
+    plain = [np.sum((Y - run.dictionary @ run.codes) ** 2) for run in runs]
+    assert np.argmin(error) != np.argmin(plain)
+    found = learn(weights=weights, max_iter=1, rng=np.random.default_rng(1), restarts=4)
+    np.testing.assert_array_equal(found.dictionary, runs[np.argmin(error)].dictionary)
+
+
 # Initialization and replacement
 
 
@@ -292,5 +303,6 @@ def test_atoms_are_found_from_signals_of_which_a_fifth_is_missing():
 
 
 @pytest.mark.slow
-def test_atoms_are_found_in_ten_draws():
-    assert np.mean([recovered(seed) for seed in range(10)]) >= 0.9
+def test_atoms_are_found_in_ten_draws_that_chose_no_setting():
+    found = {seed: recovered(seed) for seed in range(1000, 1010)}
+    assert np.mean(list(found.values())) >= 0.9, found

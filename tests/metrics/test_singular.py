@@ -96,6 +96,25 @@ class TestIsSingular:
         problem.riemannian_gradient = lambda D: np.full_like(D, np.nan)
         assert is_singular(problem, self.atoms(0.0))
 
+    def test_weights_of_entries_enter_condition_number_and_gradient(self, rng):
+        D, atoms = unit_atoms(8, 12, rng), np.argsort(rng.random((20, 12)), axis=1)[:, :3]
+        Y, W = rng.standard_normal((8, 20)), rng.uniform(0.0, 2.0, (8, 20))
+        W *= rng.random(W.shape) < 0.7
+        diagnosis = is_singular(update_problem(Y, atoms, weights=W), D)
+        kappa, smallest, gradient = [], [], np.zeros_like(D)
+        for j, I in enumerate(atoms):
+            own = np.sqrt(W[:, j])[:, None] * D[:, I]
+            values = np.linalg.svd(own, compute_uv=False)
+            kappa.append(values[0] / values[-1])
+            smallest.append(values[-1])
+            x = np.linalg.lstsq(own, np.sqrt(W[:, j]) * Y[:, j], rcond=None)[0]
+            gradient[:, I] -= 2 * np.outer(W[:, j] * (Y[:, j] - D[:, I] @ x), x)
+        tangent = gradient - D * np.sum(D * gradient, axis=0)
+        assert diagnosis.condition_number == pytest.approx(max(kappa), rel=1e-8)
+        assert diagnosis.smallest_singular_value == pytest.approx(min(smallest), rel=1e-8)
+        norm = np.linalg.norm(tangent) / np.sum(W * Y**2)
+        assert diagnosis.gradient_norm == pytest.approx(norm, rel=1e-8)
+
     def test_zero_signals_are_stationary(self):
         assert is_singular(self.problem(np.zeros(3)), self.atoms(0.5)).verdict is Verdict.STATIONARY
 

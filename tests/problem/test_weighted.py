@@ -8,6 +8,7 @@ from manifold_dl import update_problem
 from manifold_dl.manifolds import Spheres
 from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.update_problem import make_objective
+from manifold_dl.regularizers import Coherence
 
 
 class Data:
@@ -66,6 +67,21 @@ def test_value_codes_and_gradient_are_the_dense_formulas(mu):
     close(problem.codes(data.D).toarray(), X)
     close(problem.euclidean_gradient(data.D), -2 * (data.W * residual) @ X.T)
     assert problem.scale == pytest.approx(np.sum(data.W * data.Y**2), rel=1e-12)
+
+
+@pytest.mark.parametrize("codes", ["follow", "fixed"])
+def test_regularizers_are_added_to_the_weighted_sum(codes):
+    data, c = Data(), 0.7
+    options = {"codes": codes, "mu": 0.1, "weights": data.W}
+    problem = update_problem(data.Y, data.X, regularizers=[Coherence(c, power=2)], **options)
+    X = data.X if codes == "fixed" else data.dense_codes(data.D, 0.1, data.W)
+    residual, gram = data.Y - data.D @ X, data.D.T @ data.D
+    np.fill_diagonal(gram, 0)
+    ridge = 0.1 * np.sum(X**2) if codes == "follow" else 0.0  # a constant of fixed codes, which is left out
+    penalty = Coherence(c, power=2).value(data.D)
+    assert penalty == pytest.approx(c * np.sum(gram**2), rel=1e-12)
+    assert problem.cost(data.D) == pytest.approx(np.sum(data.W * residual**2) + ridge + penalty, rel=1e-10)
+    close(problem.euclidean_gradient(data.D), -2 * (data.W * residual) @ X.T + 4 * c * data.D @ gram)
 
 
 @ridges
