@@ -110,11 +110,11 @@ def cosine_pursuit(clean, mask):
 
 
 def draw(path):
-    """Half of the pixels of a picture, and what is filled in."""
+    """Half of the pixels of a grey picture and a colour picture under text, and what is filled in."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 4, figsize=(10, 5.2), layout="constrained")
-    for row, (picture, kind) in zip(axes, (("camera", "50 %"), ("brick", "text")), strict=True):
+    for row, (picture, kind) in zip(axes, (("camera", "50 %"), ("astronaut", "text")), strict=True):
         clean = getattr(data, picture)() / 255
         mask = mask_of(kind, clean.shape[:2])
         shown = slice(60, 260), slice(120, 320)

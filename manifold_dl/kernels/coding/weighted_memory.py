@@ -71,8 +71,8 @@ def empty_weighted_workspace(dictionary: PreparedDictionary, sparsity: int) -> W
         for shape in (tiles.shape, *[(n_tiles, ROWS, width)] * 2, (ROWS, m), (sparsity, m))
     )
     np.multiply(tiles, tiles, out=squared)
-    by_atom = [aligned((padded,), dtype, smallest=0) for _ in range(6)]
-    by_atom[5][:] = np.diagonal(gram)
+    a, squares, remaining, gains, v, diagonal = (aligned((padded,), dtype, smallest=0) for _ in range(6))
+    diagonal[:] = np.diagonal(gram)
     z, c, x = np.empty((3, sparsity), dtype)
     roots, residual = np.empty((2, m), dtype)
     places, others = np.empty((2, m), np.int64)
@@ -82,7 +82,7 @@ def empty_weighted_workspace(dictionary: PreparedDictionary, sparsity: int) -> W
         products,
         norms,
         scaled,
-        Atoms(*by_atom, np.empty(padded // 16, dtype)),
+        Atoms(a, squares, remaining, gains, v, diagonal, np.empty(padded // 16, dtype)),
         Basis(Q, np.empty((sparsity, sparsity), dtype), z, c, np.empty(sparsity, np.int64), x),
         Entries(places, roots, residual, others, np.empty(max(m, sparsity), dtype)),
     )
