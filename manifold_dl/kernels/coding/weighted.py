@@ -27,6 +27,14 @@ from manifold_dl.kernels.coding.dictionary import ROWS, multiply_tiles, take_row
 from manifold_dl.kernels.coding.interface import Codes, PreparedDictionary, PursuitSettings, empty_codes
 from manifold_dl.kernels.coding.observed import add_rows, observe
 from manifold_dl.kernels.coding.pursuit_memory import borrowed_dictionary
+from manifold_dl.kernels.coding.weighted_basis import (
+    as_direction,
+    extend,
+    project,
+    size_of_fit,
+    solve,
+    squared_norm,
+)
 from manifold_dl.kernels.coding.weighted_memory import (
     WeightedWorkspace,
     borrowed_weighted,
@@ -98,24 +106,24 @@ def _pursue(
             largest_ever = max(largest_ever, gains[p])
             if not gains[p] > floor * floor * largest_ever or contains(support, k, p):
                 break  # the residual is orthogonal to every atom, as far as this arithmetic can tell
-            w = _extend(atoms, p, s, places, count, Q, R, k)
-            rank_deficient = not w > floor * _size_of_fit(squares, support, p, R, c, k)
+            w = extend(atoms, p, s, places, count, Q, R, k)
+            rank_deficient = not w > floor * size_of_fit(squares, support, p, R, c, k)
             if rank_deficient:
                 a[p], gains[p] = 0, 0  # atom p depends on the support: the next one
                 continue
             support[k], R[k, k] = p, 1 / np.sqrt(w)
-            left = _project(residual, count, Q, k, R[k, k], z)
+            left = project(residual, count, Q, k, R[k, k], z)
             k += 1
             if k < limit and (tol < 0 or left > tol):
                 if n_others + k < count and is_moderate(c, k - 1, root * R[k - 1, k - 1]):
-                    _as_direction(c, k - 1, R[k - 1, k - 1])
+                    as_direction(c, k - 1, R[k - 1, k - 1])
                     product_by_gram(
                         rows, tiles, support, c, k, Q[k - 1], s, root, others, n_others, factors, v
                     )
                 else:
                     _product_over_entries(tiles, places, s, count, Q, k - 1, factors, v)
                 _update(a, v, z[k - 1], squares, floor, forward, remaining, gains)
-        _solve(R, z, x, k)
+        solve(R, z, x, k)
         _store(codes, j, support, x, k)
 
 
@@ -153,7 +161,7 @@ def _take_observed(
     """The entries of signal j that have a weight, one after the other; returns their squared norm."""
     for i in range(count):
         residual[i] = signals[j, places[i]]
-    return _squared_norm(residual, count)
+    return squared_norm(residual, count)
 
 
 @internal_in_order
@@ -174,77 +182,6 @@ def _rate_first(
         inverse = inverse if squares[i] > 0 else 0
         gains[i] = a[i] * a[i] * inverse
         remaining[i] = squares[i] if forward else inverse
-
-
-@internal_reordering
-def _extend(
-    atoms: np.ndarray,
-    p: int,
-    s: np.ndarray,
-    places: np.ndarray,
-    count: int,
-    Q: np.ndarray,
-    R: np.ndarray,
-    k: int,
-) -> float:
-    """Row k of Q, not yet of norm 1, and column k of R when an atom joins; returns its squared norm.
-
-    Where the projection takes more than half of the norm it is made once more, so that the row is orthogonal
-    to the others in spite of rounding.
-    """
-    for i in range(count):
-        Q[k, i] = s[i] * atoms[p, places[i]]
-    for l in range(k):
-        R[l, k] = 0
-    after = _squared_norm(Q[k], count)
-    for _ in range(2 if k > 0 else 0):
-        before = after
-        for l in range(k):
-            t = after * 0
-            for i in range(count):
-                t += Q[l, i] * Q[k, i]
-            R[l, k] += t
-            for i in range(count):
-                Q[k, i] -= t * Q[l, i]
-        after = _squared_norm(Q[k], count)
-        if after > 0.25 * before:
-            break
-    return after
-
-
-@internal_in_order
-def _size_of_fit(
-    squares: np.ndarray, support: np.ndarray, p: int, R: np.ndarray, c: np.ndarray, k: int
-) -> float:
-    """‖d_p‖² + Σ_l c_l²‖d_l‖², where Σ_l c_l d_l is closest to d_p: the scale of its rounding."""
-    size = squares[p]
-    for l in range(k):
-        c[l] = R[l, k]
-    _solve(R, c, c, k)
-    for l in range(k):
-        size += c[l] * c[l] * squares[support[l]]
-    return size
-
-
-@internal_reordering
-def _project(residual: np.ndarray, count: int, Q: np.ndarray, k: int, inverse: float, z: np.ndarray) -> float:
-    """Take direction k, multiplied by `inverse`, out of the residual; returns its squared norm."""
-    t = residual[0] * 0
-    for i in range(count):
-        Q[k, i] *= inverse
-        t += Q[k, i] * residual[i]
-    z[k] = t
-    for i in range(count):
-        residual[i] -= t * Q[k, i]
-    return _squared_norm(residual, count)
-
-
-@internal_in_order
-def _as_direction(c: np.ndarray, k: int, inverse: float) -> None:
-    """The coefficients of direction k, from those of the point closest to its atom."""
-    for l in range(k):
-        c[l] *= -inverse
-    c[k] = inverse
 
 
 @internal_in_order
@@ -292,28 +229,9 @@ def _update(
 
 
 @internal_in_order
-def _solve(R: np.ndarray, z: np.ndarray, x: np.ndarray, k: int) -> None:
-    """Rx = z, with the inverse of the diagonal stored; x may be z."""
-    for i in range(k - 1, -1, -1):
-        t = z[i]
-        for l in range(i + 1, k):
-            t -= R[i, l] * x[l]
-        x[i] = t * R[i, i]
-
-
-@internal_in_order
 def _store(codes: Codes, j: int, support: np.ndarray, x: np.ndarray, k: int) -> None:
     """Row j of the codes, in the order of the atoms."""
     sort_by_index(support, x, k)
     codes.counts[j] = k
     for l in range(k):
         codes.indices[j, l], codes.values[j, l] = support[l], x[l]
-
-
-@internal_reordering
-def _squared_norm(a: np.ndarray, count: int) -> float:
-    """‖a‖² of the first `count` entries."""
-    total = a.dtype.type(0)
-    for i in range(count):
-        total += a[i] * a[i]
-    return total
