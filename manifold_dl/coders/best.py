@@ -134,9 +134,9 @@ def squared_errors_block(
 ) -> tuple[None, np.ndarray]:
     """‖y − Dx‖² of every signal of one block, each in units in which its squares are ordinary numbers."""
     exponents = np.frexp(np.abs(block.signals).max(axis=1))[1]
-    rest = np.array(divide(block.signals, exponents[:, None]), order="C")
+    rows = divide(block.signals, exponents[:, None])
     x = divide(codes, np.repeat(exponents, np.diff(block.indptr)))
-    reduced.add_products(rest, block.indptr, block.indices, -x, atoms)
+    rest = reduced.residual(rows, block.indptr, block.indices, x, atoms)
     if weights is not None:
         return None, np.einsum("nm,nm,nm->n", weights, rest, rest, dtype=float)
     return None, np.einsum("nm,nm->n", rest, rest, dtype=float)

@@ -12,7 +12,6 @@ from manifold_dl.engines import BlockMap, Engine
 from manifold_dl.engines.blocked import BlockedCodes, CodesBlock
 from manifold_dl.engines.blocked_weights import BlockedWeights
 from manifold_dl.engines.protocol import BlockFunction, partition
-from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
 from manifold_dl.problem.signals import blocks_of, values_of
 from manifold_dl.problem.support import as_support
@@ -66,13 +65,6 @@ def coded_blocks(signals: np.ndarray, codes: Any, n_atoms: int, engine: Engine) 
     support = as_support(codes, signals.shape[1], n_atoms)
     values = np.zeros(len(support.indices)) if support.values is None else support.values
     return engine.open(blocks_of(signals.T, support)), engine.open(values_of(values, support))
-
-
-def residual(rows: np.ndarray, block: Block, codes: np.ndarray, atoms: np.ndarray) -> np.ndarray:
-    """y − Dx for every signal y of `rows`, where the codes x have the support of the block."""
-    rest = np.array(rows, order="C")
-    reduced.add_products(rest, block.indptr, block.indices, -codes, atoms)
-    return rest
 
 
 def weight_blocks(weights: Any, n_signals: int, engine: Engine) -> BlockMap:

@@ -17,9 +17,10 @@ from manifold_dl.engines import Engine, Threads
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, repetitions
 from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.units import column_norms, divide
+from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
 from manifold_dl.kernels.reduced.minimum_norm import take
-from manifold_dl.learning.coded_signals import coded_map, residual, weighted_squares
+from manifold_dl.learning.coded_signals import coded_map, weighted_squares
 from manifold_dl.metrics.atoms import cosine_rows
 from manifold_dl.problem.support import Support, as_support
 
@@ -246,7 +247,7 @@ def _with_residual(block: Block, codes: np.ndarray, atoms: np.ndarray) -> tuple[
     """The signals of a block and their residuals, each in a unit of its own."""
     rows, exponents = _in_own_units(block.signals)
     values = divide(codes.astype(float), np.repeat(exponents, np.diff(block.indptr)))
-    return rows, residual(rows, block, values, atoms)
+    return rows, reduced.residual(rows, block.indptr, block.indices, values, atoms)
 
 
 def _in_own_units(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

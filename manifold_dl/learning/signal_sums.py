@@ -18,8 +18,9 @@ from manifold_dl.engines import BlockMap, Engine, Threads
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals, CodesBlock
 from manifold_dl.engines.units import as_units, divide, times_square
 from manifold_dl.engines.weights import as_weighted_signals
+from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block
-from manifold_dl.learning.coded_signals import coded_map, residual, sum_of_squares, weight_blocks
+from manifold_dl.learning.coded_signals import coded_map, sum_of_squares, weight_blocks
 from manifold_dl.problem.signals import codes_of
 from manifold_dl.problem.support import Support
 
@@ -133,7 +134,8 @@ def squared_error_block(
 ) -> tuple[float, None]:
     """‖Y − DX‖² of one block, summed in double precision."""
     rows = divide(block.signals, exponent)
-    rest = residual(rows, block, as_units(codes.astype(rows.dtype), exponent), atoms)
+    values = as_units(codes.astype(rows.dtype), exponent)
+    rest = reduced.residual(rows, block.indptr, block.indices, values, atoms)
     return sum_of_squares(rest, weights), None
 
 
@@ -198,7 +200,7 @@ def energy_and_error_block(
 ) -> tuple[tuple[float, float], None]:
     """‖Y‖² and ‖Y − DX‖² of one block, in units of unit²."""
     rows = np.array(block.signals, dtype=float, order="C") / unit
-    rest = residual(rows, block, codes.astype(float) / unit, atoms)
+    rest = reduced.residual(rows, block.indptr, block.indices, codes.astype(float) / unit, atoms)
     # Not by BLAS: its order of summation depends on the number of its threads, which differs among processes.
     return (sum_of_squares(rows, weights), sum_of_squares(rest, weights)), None
 

@@ -161,10 +161,7 @@ class CompiledSweep:
         """Y − D X in rows, of all signals or of some."""
         support, values, rows = self.current.support, self.current.values, self.workspace.rows
         indptr, indices = support.indptr, support.indices
-        if signals is None:
-            rows = rows.copy()
-        else:
+        if signals is not None:
             indptr, indices, places = take(indptr, indices, signals)
             rows, values = rows[signals], values[places]
-        reduced.add_products(rows, indptr, indices, -values, self.workspace.dictionary.T)
-        return rows
+        return reduced.residual(rows, indptr, indices, values, self.workspace.dictionary.T)

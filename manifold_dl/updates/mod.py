@@ -119,10 +119,9 @@ class MOD:
 
 def _row_by_row(workspace: UpdateWorkspace, codes: ArrayCodes, used: np.ndarray, ridge: float) -> np.ndarray:
     """How D changes where entries have weights: row p of it solves X diag(w_p) Xᵀ δ = X diag(w_p) r_p."""
-    support, values, residual = codes.support, codes.values, workspace.rows.copy()
-    weights = workspace.signals.weights
-    reduced.add_products(residual, support.indptr, support.indices, -values, workspace.dictionary.T)
-    residual = residual.astype(float)
+    support, values, weights = codes.support, codes.values, workspace.signals.weights
+    atoms = workspace.dictionary.T
+    residual = reduced.residual(workspace.rows, support.indptr, support.indices, values, atoms).astype(float)
     X = support.codes(values.astype(float))[used]
     transposed, sizes = X.T.tocsr(), np.diff(X.indptr)
     change = np.empty((residual.shape[1], X.shape[0]))

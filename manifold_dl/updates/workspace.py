@@ -218,8 +218,7 @@ def code_residuals_block(
     block: Block, codes: np.ndarray, atoms: np.ndarray
 ) -> tuple[tuple[np.ndarray, np.ndarray], None]:
     """‖X_i‖² and X (Y − DX)ᵀ of one block of signals."""
-    residual = block.signals.copy()
-    reduced.add_products(residual, block.indptr, block.indices, -codes, atoms)
+    residual = reduced.residual(block.signals, block.indptr, block.indices, codes, atoms)
     structure = (codes.astype(float), block.indices, block.indptr)
     right = scipy.sparse.csc_array(structure, shape=(len(atoms), len(residual))) @ residual
     return (reduced.code_energies(block.indices, codes, len(atoms)), right), None

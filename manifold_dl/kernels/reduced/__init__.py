@@ -33,6 +33,7 @@ if NUMBA_INSTALLED:
         add_products,
         code_energies,
         gram,
+        residual,
         subtract_other_atoms,
     )
     from manifold_dl.kernels.reduced.spheres import dot, project_to_tangent, sphere_exp
@@ -60,6 +61,7 @@ else:
         precompute_products,
         project_to_tangent,
         refit_codes,
+        residual,
         sphere_exp,
         subtract_other_atoms,
     )
@@ -109,6 +111,7 @@ __all__ = [
     "project_to_tangent",
     "refit_codes",
     "refit_weighted_codes",
+    "residual",
     "sphere_exp",
     "subtract_other_atoms",
     "weighted_energies",

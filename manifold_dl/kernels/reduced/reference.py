@@ -74,6 +74,15 @@ def add_products(
         rows[columns] += np.einsum("cs,csm->cm", codes[places], atoms[indices[places]])
 
 
+def residual(
+    signals: np.ndarray, indptr: np.ndarray, indices: np.ndarray, codes: np.ndarray, atoms: np.ndarray
+) -> np.ndarray:
+    """y − Σ x_i d_i over the support of every signal y, in rows of their own: Y − DX."""
+    rows = np.array(signals, order="C")
+    add_products(rows, indptr, indices, -codes, atoms)
+    return rows
+
+
 def subtract_other_atoms(
     rows: np.ndarray,
     signals: np.ndarray,

@@ -22,6 +22,15 @@ def add_products(
     _add_products(rows, indptr, indices, codes, atoms)
 
 
+def residual(
+    signals: np.ndarray, indptr: np.ndarray, indices: np.ndarray, codes: np.ndarray, atoms: np.ndarray
+) -> np.ndarray:
+    """See `reference.residual`."""
+    rows = np.array(signals, order="C")
+    _add_products(rows, indptr, indices, -codes, atoms)
+    return rows
+
+
 def subtract_other_atoms(
     rows: np.ndarray,
     signals: np.ndarray,

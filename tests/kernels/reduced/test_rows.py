@@ -14,6 +14,21 @@ def test_compiled_and_reference_products_with_codes_agree(dtype):
     assert_close(found, expected, dtype)
 
 
+@both_dtypes
+@both_kernels
+def test_the_residual_is_that_of_dense_codes_and_leaves_the_signals_alone(kernels, dtype):
+    case = Case(dtype)
+    given = case.signals.copy()
+    dense = np.zeros((len(case.signals), K))
+    for j in range(len(dense)):
+        own = slice(case.indptr[j], case.indptr[j + 1])
+        dense[j, case.indices[own]] = case.codes[own]
+    found = kernels.residual(given, case.indptr, case.indices, case.codes, case.atoms)
+    assert found.dtype == dtype
+    assert_close(found, case.signals - dense @ case.atoms, dtype)
+    np.testing.assert_array_equal(given, case.signals)
+
+
 @both_kernels
 def test_the_other_atoms_are_subtracted_from_the_chosen_signals(kernels):
     case = Case()
