@@ -14,6 +14,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
+from manifold_dl._sparse import require_sound_indices
 from manifold_dl._validation import (
     FILL,
     as_rng,
@@ -21,7 +22,6 @@ from manifold_dl._validation import (
     require_count,
     require_finite,
     require_memory,
-    require_sound_indices,
     require_unmasked,
 )
 from manifold_dl._weights import JointWeights

@@ -252,8 +252,14 @@ def physical_memory() -> float:
         return float("inf")
 
 
-def require_count(name: str, value: Any, minimum: int = 1) -> None:
-    """Refuse what is not a whole number of at least `minimum`.
+def require_count(
+    name: str,
+    value: Any,
+    reason: str = "",
+    minimum: int = 1,
+    wrong_type: type[Exception] = ValueError,
+) -> None:
+    """Refuse what is not a whole number of at least `minimum`; `wrong_type` is raised for no whole number.
 
     Examples
     --------
@@ -261,50 +267,23 @@ def require_count(name: str, value: Any, minimum: int = 1) -> None:
     Traceback (most recent call last):
     ...
     ValueError: max_iter=0: give a whole number of at least 1.
+    >>> require_count("memory", 2.5, "a search needs at least one pair")
+    Traceback (most recent call last):
+    ...
+    ValueError: memory=2.5: a search needs at least one pair; memory is a whole number of at least 1.
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
-        raise ValueError(f"{name}={value!r}: give a whole number of at least {minimum}.")
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if is_whole and int(value) >= minimum:
+        return
+    allowed = f"a whole number of at least {minimum}"
+    message = f"{reason}; {name} is {allowed}" if reason else f"give {allowed}"
+    raise (ValueError if is_whole else wrong_type)(f"{name}={value!r}: {message}.")
 
 
 def require_unmasked(array: Any, name: str, advice: Advice = FILL) -> None:
     """Refuse a masked array: NumPy hands its hidden entries out as if they were data."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array: masked entries would be used as data. {advice.masked}")
-
-
-def require_sound_indices(matrix: Any, name: str) -> None:
-    """Refuse a sparse array whose indices leave its own shape or memory.
-
-    SciPy does not look at arrays that were changed in place: its conversions and our kernels would then read
-    and write anywhere in memory.
-    """
-    if matrix.ndim != 2:
-        raise ValueError(f"{name} has shape {matrix.shape}; a matrix with two axes is needed.")
-    if matrix.format not in ("csc", "csr", "bsr"):
-        for axis, stored in enumerate(matrix.tocoo().coords):
-            _require_range(stored, matrix.shape[axis], name, matrix.shape)
-        return
-    blocks = matrix.blocksize if matrix.format == "bsr" else (1, 1)
-    n_rows, n_columns = (size // block for size, block in zip(matrix.shape, blocks, strict=True))
-    n_major, n_minor = (n_columns, n_rows) if matrix.format == "csc" else (n_rows, n_columns)
-    indptr, n_stored = matrix.indptr, min(len(matrix.indices), len(matrix.data))
-    if len(indptr) != n_major + 1:
-        raise ValueError(
-            f"{name} has an indptr of length {len(indptr)}; its shape {matrix.shape} needs {n_major + 1}."
-        )
-    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
-        raise ValueError(f"{name} has an indptr that does not begin at 0 and ascend from there: rebuild it.")
-    if indptr[-1] > n_stored:
-        raise ValueError(
-            f"{name} has an indptr that ends at {indptr[-1]}, but only {n_stored} entries are stored."
-        )
-    _require_range(matrix.indices[: indptr[-1]], n_minor, name, matrix.shape)
-
-
-def _require_range(indices: np.ndarray, limit: int, name: str, shape: tuple) -> None:
-    if len(indices) and (indices.min() < 0 or indices.max() >= limit):
-        wrong = indices.min() if indices.min() < 0 else indices.max()
-        raise ValueError(f"{name} holds the index {wrong}, outside its own shape {shape}.")
 
 
 _warned: ContextVar[set | None] = ContextVar("warnings given inside a with block", default=None)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from manifold_dl._validation import require_sound_indices
+from manifold_dl._sparse import require_sound_indices
 from manifold_dl._weights import plain
 from manifold_dl.components.calling import call, require_weights
 from manifold_dl.components.errors import ComponentError, is_users, naming

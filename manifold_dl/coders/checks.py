@@ -1,11 +1,11 @@
 """Checks of the parameters of coders, with sentences that say what is allowed."""
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import as_dictionary, as_observed
+from manifold_dl._validation import as_dictionary, as_observed, require_count
 from manifold_dl._weights import JointWeights
 from manifold_dl.engines.blocked import BlockedSignals
 
@@ -37,11 +37,7 @@ def require_array(signals: Any, coder: Any) -> None:
 
 def require_sparsity(sparsity: Any, m: int | None = None, d: int | None = None) -> None:
     """Refuse a number of atoms per signal that is not a whole number between 1 and min(m, d)."""
-    if not isinstance(sparsity, Integral) or isinstance(sparsity, bool):
-        raise TypeError(f"sparsity={sparsity!r}: the number of atoms per signal is a whole number.")
-    sparsity = int(sparsity)
-    if sparsity < 1:
-        raise ValueError(f"sparsity={sparsity}: a code needs at least one atom.")
+    require_count("sparsity", sparsity, "a code needs at least one atom", wrong_type=TypeError)
     if m is not None and sparsity > m:
         raise ValueError(
             f"sparsity={sparsity} exceeds the signal dimension m={m}; more atoms are always dependent."

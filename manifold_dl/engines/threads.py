@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from threading import Lock
 from typing import Any, NamedTuple
 
+from manifold_dl._validation import require_count
 from manifold_dl.engines.ordered_map import available_threads, forget_pool, ordered_map_reduce
 from manifold_dl.engines.protocol import BlockFunction, BlockMap, Engine, TreeSum, in_order
 from manifold_dl.engines.scratch import MappedBlocks, StoredStates
@@ -192,10 +193,7 @@ def as_threads(threads: int | None) -> int:
     """The number of threads; None means the number of `using_threads`, or all processors there are."""
     if threads is None:
         return _chosen.get() or available_threads()
-    if isinstance(threads, bool) or not isinstance(threads, Integral) or threads < 1:
-        raise ValueError(
-            f"threads={threads!r}: give a whole number of at least 1, or None for all processors."
-        )
+    require_count("threads", threads, "give how many, or None for all processors")
     return int(threads)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import require_finite, require_unmasked
+from manifold_dl._validation import require_count, require_finite, require_unmasked
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Picture:
             raise TypeError(f"a picture of dtype {image.dtype}: give floats, or integers of 8 or 16 bit.")
         if image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] not in (1, 3)):
             raise ValueError(f"a picture of shape {image.shape}: give rows×columns, or rows×columns×3.")
-        if patch_size < 2 or stride < 1:
-            raise ValueError(f"patch_size={patch_size}, stride={stride}: at least 2 and 1 are needed.")
+        require_count("patch_size", patch_size, minimum=2)
+        require_count("stride", stride)
         if min(image.shape[:2]) < patch_size:
             raise ValueError(
                 f"a picture of {image.shape[:2]} pixels is smaller than a patch of {patch_size}."
@@ -85,8 +85,7 @@ class Picture:
         -------
         m×n array
         """
-        if count < 1:
-            raise ValueError(f"n_patches={count}: learning needs at least one patch.")
+        require_count("n_patches", count, "learning needs at least one patch")
         rows, columns = self.windows.shape[:2]
         if count < rows * columns:
             chosen = np.sort(rng.choice(rows * columns, size=count, replace=False))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl._validation import require_count
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.images.patches import Picture, centred
 from manifold_dl.images.progress import Progress
@@ -124,8 +125,7 @@ class WeightedPatches:
         signals, weights
             m×n arrays.
         """
-        if count < 1:
-            raise ValueError(f"n_patches={count}: learning needs at least one patch.")
+        require_count("n_patches", count, "learning needs at least one patch")
         known = np.flatnonzero(~self.holes.all(axis=(2, 3, 4)))
         chosen = np.sort(rng.choice(known, size=min(count, len(known)), replace=False))
         patches, _, weights = self.at(*np.divmod(chosen, self.holes.shape[1]))

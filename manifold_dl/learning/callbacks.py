@@ -95,8 +95,7 @@ class EarlyStopping:
     _waited: int = field(default=0, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.patience < 1:
-            raise ValueError(f"patience={self.patience}: wait for at least one iteration.")
+        require_count("patience", self.patience, "wait for at least one iteration")
         if not 0 <= self.min_decrease < 1:
             raise ValueError(f"min_decrease={self.min_decrease}: a fraction of the loss lies in [0, 1).")
 

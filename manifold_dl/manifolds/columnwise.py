@@ -1,11 +1,11 @@
 """Arithmetic column by column, and the validation of a shape (m, k), for all manifolds of this package."""
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from manifold_dl._validation import require_count
 from manifold_dl.kernels.reduced import reference
 
 DOUBLE, SINGLE = np.dtype(float), np.dtype(np.float32)
@@ -13,11 +13,9 @@ DOUBLE, SINGLE = np.dtype(float), np.dtype(np.float32)
 
 def as_shape(m: Any, k: Any, least: int = 2) -> tuple[int, int]:
     """Return the shape of a dictionary as Python integers; raise if it is none."""
-    if not isinstance(m, Integral) or m < least:
-        single = "; with a single one it can only be +1 or -1 and has nowhere to move" if least == 2 else ""
-        raise ValueError(f"m={m!r}: an atom needs a whole number of entries, at least {least}{single}.")
-    if not isinstance(k, Integral) or k < 1:
-        raise ValueError(f"k={k!r}: a dictionary needs a whole number of atoms, at least 1.")
+    single = "; with a single one it can only be +1 or -1 and has nowhere to move" if least == 2 else ""
+    require_count("m", m, f"an atom needs a whole number of entries{single}", least)
+    require_count("k", k, "a dictionary needs a whole number of atoms")
     return int(m), int(k)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pymanopt
 from pymanopt.optimizers.optimizer import OptimizerResult
 
+from manifold_dl._validation import require_count
 from manifold_dl.line_search import WolfeSearch
 from manifold_dl.optimizers.lbfgs_pairs import (
     CountedCost,
@@ -84,10 +85,7 @@ class LBFGS(OwnOptimizer):
 
     def __init__(self, memory: int = 10, line_searcher: Any = None, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if memory < 1:
-            raise ValueError(
-                f"memory={memory}: L-BFGS needs at least one pair; without any it is SteepestDescent."
-            )
+        require_count("memory", memory, "L-BFGS needs at least one pair; without any it is SteepestDescent")
         self._memory = memory
         self._line_searcher = WolfeSearch(curvature=0.9) if line_searcher is None else line_searcher
         self.line_searcher: Any = None

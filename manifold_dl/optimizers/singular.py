@@ -11,6 +11,7 @@ import scipy.linalg
 from pymanopt.manifolds import Grassmann, Oblique, Stiefel
 from pymanopt.optimizers.optimizer import OptimizerResult
 
+from manifold_dl._validation import require_count
 from manifold_dl.manifolds import Lines, Orthonormal, Spheres, SpheresWithin
 from manifold_dl.optimizers.protocol import members_of_problem
 from manifold_dl.optimizers.pymanopt_private import OwnOptimizer
@@ -46,10 +47,8 @@ class LeadingSingularVector(OwnOptimizer):
 
     def __init__(self, power_steps: int | None = None, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"verbosity": 0, **kwargs})
-        if power_steps is not None and power_steps < 1:
-            raise ValueError(
-                f"power_steps={power_steps}: give at least one step, or None for the exact vector."
-            )
+        if power_steps is not None:
+            require_count("power_steps", power_steps, "give at least one step, or None for the exact vector")
         self._power_steps = power_steps
 
     def run(self, problem: Any, *, initial_point: np.ndarray | None = None) -> OptimizerResult:

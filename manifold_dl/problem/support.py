@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from manifold_dl._validation import as_matrix, require_sound_indices, require_unmasked, warn_once
+from manifold_dl._sparse import require_sound_indices
+from manifold_dl._validation import as_matrix, require_unmasked, warn_once
 
 
 class Support(NamedTuple):

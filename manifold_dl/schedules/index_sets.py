@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl._validation import require_count
 from manifold_dl.schedules.protocol import RandomLike
 
 
@@ -94,7 +95,7 @@ class Blocks:
     size: int
 
     def __post_init__(self) -> None:
-        _check_count("size", self.size, "a block needs at least one atom")
+        require_count("size", self.size, "a block needs at least one atom", wrong_type=TypeError)
 
     def subsets(self, n_atoms: int, rng: RandomLike = None) -> Iterator[np.ndarray]:
         """Yield the blocks of one sweep."""
@@ -123,8 +124,8 @@ class RandomSubsets:
     count: int
 
     def __post_init__(self) -> None:
-        _check_count("size", self.size, "a subset needs at least one atom")
-        _check_count("count", self.count, "a sweep needs at least one subset")
+        require_count("size", self.size, "a subset needs at least one atom", wrong_type=TypeError)
+        require_count("count", self.count, "a sweep needs at least one subset", wrong_type=TypeError)
 
     def subsets(self, n_atoms: int, rng: RandomLike = None) -> Iterator[np.ndarray]:
         """Yield the subsets of one sweep."""
@@ -158,8 +159,8 @@ class Overlapping:
     step: int
 
     def __post_init__(self) -> None:
-        _check_count("size", self.size, "a window needs at least one atom")
-        _check_count("step", self.step, "the windows would never advance")
+        require_count("size", self.size, "a window needs at least one atom", wrong_type=TypeError)
+        require_count("step", self.step, "the windows would never advance", wrong_type=TypeError)
         if self.step > self.size:
             raise ValueError(
                 f"step={self.step} exceeds size={self.size}; the atoms between two windows would never move."
@@ -185,13 +186,6 @@ def _checked_usage(usage: Any, n_atoms: int) -> np.ndarray:
     if np.isnan(usage).any():
         raise ValueError(f"usage of atom {np.argmax(np.isnan(usage))} is NaN; it must be a number.")
     return usage
-
-
-def _check_count(name: str, value: Any, why: str) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; it must be an integer.")
-    if value < 1:
-        raise ValueError(f"{name}={value}: {why}.")
 
 
 def _check_fits(size: int, n_atoms: int) -> None:

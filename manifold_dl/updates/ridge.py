@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from manifold_dl._validation import as_ridge
+from manifold_dl._validation import as_ridge, require_count
 from manifold_dl.components.errors import ComponentError, naming
 
 __all__ = ["RidgeSchedule", "Sawtooth", "TwoStep"]
@@ -122,8 +122,7 @@ class Sawtooth:
     def __post_init__(self) -> None:
         if not 0 < self.end <= self.start < float("inf"):
             raise ValueError(f"start={self.start}, end={self.end}: a tooth falls from start to end, above 0.")
-        if self.period < 2:
-            raise ValueError(f"period={self.period}: a tooth has at least two iterations.")
+        require_count("period", self.period, "a tooth has at least two iterations", minimum=2)
 
     def __call__(self, iteration: int) -> float:
         if iteration >= self.until:

@@ -96,7 +96,7 @@ def test_overlapping_windows_use_every_atom_equally_when_step_divides():
     ("make", "error", "sentence"),
     [
         (lambda: Blocks(size=0), ValueError, "size=0: a block needs at least one atom"),
-        (lambda: Blocks(size=2.5), TypeError, "size=2.5 is a float"),
+        (lambda: Blocks(size=2.5), TypeError, "size=2.5: .*; size is a whole number"),
         (lambda: RandomSubsets(size=3, count=0), ValueError, "count=0"),
         (lambda: Overlapping(size=2, step=3), ValueError, "atoms between two windows"),
         (lambda: OneAtATime(order="best"), ValueError, "order='best' is unknown"),
