@@ -1,14 +1,86 @@
-"""What a line searcher uses of a cost beyond calling it, and of its restriction to a geodesic.
+"""What a line searcher is, and what it uses of a cost beyond calling it and of its restriction to a geodesic.
 
-Any cost of a Pymanopt problem will do. That of a dictionary problem has all of these members
-(`problem/dictionary_problem.py`), with which a probe takes a fraction of an evaluation. The functions below
-are the one place where the members are looked up and where their defaults stand.
+Any line searcher and any cost of a Pymanopt problem will do: all members but the first are optional. The cost
+of a dictionary problem has all of them (`problem/dictionary_problem.py`), with which a probe takes a fraction
+of an evaluation. The functions below are the one place where the members are looked up and where their
+defaults stand.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+
+
+class FullLineSearcher(Protocol):
+    """A line searcher with all members that an update rule uses. Those other than `search` are optional.
+
+    Attributes
+    ----------
+    keeps_step : bool
+        Whether what it remembers is valid for the next problem, too. Then `SimCO` uses one searcher for all
+        sets of atoms and all outer iterations. False by default: every problem begins with a new copy, as
+        Pymanopt's searchers need, which predict a step from the costs of the last problem.
+    memory : dict of str to float or None
+        What the next search reads of the earlier ones. Checkpoints store it, if `keeps_step` is true. Empty
+        by default.
+    """
+
+    keeps_step: bool
+
+    @property
+    def memory(self) -> dict[str, float | None]: ...
+
+    def search(
+        self, objective: Callable[[Any], float], manifold: Any, x: Any, d: Any, f0: float, df0: float
+    ) -> tuple[float, Any]:
+        """The length of a step from `x` along `d`, and the point where it ends.
+
+        Parameters
+        ----------
+        objective : callable
+            Point → cost; a `SearchedCost`, or any other.
+        manifold : pymanopt.manifolds.manifold.Manifold
+        x, d
+            A point and a tangent vector there.
+        f0, df0 : float
+            The cost at `x` and its directional derivative along `d`.
+
+        Returns
+        -------
+        step_size : float
+        new_x
+        """
+
+    def restore(self, memory: dict[str, float | None]) -> None:
+        """Continue as the searcher did whose `memory` this is; names of others may be among it.
+
+        By default nothing is restored.
+
+        Parameters
+        ----------
+        memory : dict
+        """
+
+
+def keeps_step(searcher: Any) -> bool:
+    """Whether any line searcher, or None, declares that its memory is valid for the next problem."""
+    return bool(getattr(searcher, "keeps_step", False))
+
+
+def memory_of(searcher: Any) -> dict[str, float | None]:
+    """What a line searcher keeps for the next problem; empty if it keeps nothing, or declares no memory."""
+    memory = getattr(searcher, "memory", {}) if keeps_step(searcher) else {}
+    return {name: None if value is None else float(value) for name, value in memory.items()}
+
+
+def restore_memory(searcher: Any, memory: dict[str, float | None]) -> None:
+    """Give a line searcher the memory of another one, if it can take it."""
+    getattr(searcher, "restore", _restore_nothing)(memory)
+
+
+def _restore_nothing(memory: dict[str, float | None]) -> None:
+    """For searchers without `restore`."""
 
 
 class Restriction(Protocol):

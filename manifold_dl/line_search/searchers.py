@@ -93,6 +93,20 @@ class LineSearch:
         self._memory, self._ratio = (found.t / stretch, ratio / stretch) if found.t else (None, None)
         return (found.t * norm, found.point) if found.t else (0.0, x)
 
+    @property
+    def memory(self) -> dict[str, float | None]:
+        """The t that was accepted last, and the ratio of that search: with them the next one begins."""
+        return {"t": self._memory, "ratio": self._ratio}
+
+    def restore(self, memory: dict[str, float | None]) -> None:
+        """Begin the next search as the searcher would whose `memory` this is.
+
+        Parameters
+        ----------
+        memory : dict
+        """
+        self._memory, self._ratio = memory.get("t"), memory.get("ratio")
+
     def _stretch(self, ratio: float, rounding: float) -> float:
         """By what to multiply the remembered t for a direction that is far too short; 1 for all others.
 

@@ -8,7 +8,6 @@ import inspect
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from functools import lru_cache
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import pymanopt
 from pymanopt.optimizers import NelderMead, ParticleSwarm
 
 from manifold_dl.components.errors import ComponentError, is_users, naming, raised_in
+from manifold_dl.line_search.protocol import keeps_step, memory_of, restore_memory
 from manifold_dl.manifolds.randomness import global_generator
 from manifold_dl.optimizers.faults import require_sound_components
 from manifold_dl.optimizers.population import initial_population
@@ -34,10 +34,9 @@ class OptimizerRun:
     """An optimizer during one run of an update rule: a copy, the only one that changes.
 
     The memory of a line searcher belongs to its problem: Pymanopt's predict the next step from the costs of
-    the last one, which mean nothing for another problem. The attribute ``keeps_step = True`` is part of the
-    protocol of a line searcher, False by default. It says that what the searcher remembers (its private
-    numbers) is valid for the next problem too: then it is kept from one set of atoms, and from one outer
-    iteration, to the next. The line searchers of this package have it.
+    the last one, which mean nothing for another problem. A searcher that declares ``keeps_step = True``
+    (`line_search.protocol.FullLineSearcher`), as those of this package do, is kept from one set of atoms, and
+    from one outer iteration, to the next.
 
     Parameters
     ----------
@@ -84,15 +83,8 @@ class OptimizerRun:
 
     @property
     def memory(self) -> dict[str, float | None]:
-        """What the line searcher keeps for the next problem: its private numbers, by name."""
-        searcher = getattr(self._own, "line_searcher", None)
-        if not _keeps_step(searcher):
-            return {}
-        return {
-            name: None if value is None else float(value)
-            for name, value in vars(searcher).items()
-            if name.startswith("_") and (value is None or isinstance(value, Real))
-        }
+        """What the line searcher keeps for the next problem."""
+        return memory_of(getattr(self._own, "line_searcher", None))
 
     def minimize(self, problem: pymanopt.Problem, start: np.ndarray, rng: Any = None) -> np.ndarray:
         """Run the optimizer from a point of the problem's manifold, and return the point where it ends.
@@ -118,7 +110,7 @@ class OptimizerRun:
         initial: np.ndarray | list[np.ndarray] = start
         draws: AbstractContextManager[None] = nullcontext()
         if self.searches:
-            options = {"reuse_line_searcher": _keeps_step(own.line_searcher)}
+            options = {"reuse_line_searcher": keeps_step(own.line_searcher)}
         if isinstance(own, ParticleSwarm | NelderMead):
             own = deepcopy(own)  # they keep limits that they choose for the dimension of their first problem
             rng = np.random.default_rng(rng)
@@ -171,16 +163,9 @@ class OptimizerRun:
     def _recall(self, memory: dict[str, float | None]) -> None:
         own = self._own
         searcher = deepcopy(line_searcher_of(own))
-        if _keeps_step(searcher):
+        if keeps_step(searcher):
             own.line_searcher = searcher
-            for name, value in memory.items():
-                if hasattr(searcher, name):
-                    setattr(searcher, name, value)
-
-
-def _keeps_step(searcher: Any) -> bool:
-    """Return the attribute `keeps_step` of a line searcher, which Pymanopt's own do not have."""
-    return bool(getattr(searcher, "keeps_step", False))
+            restore_memory(searcher, memory)
 
 
 @lru_cache  # inspecting a signature takes longer than a step

@@ -225,7 +225,7 @@ class TestFaultsOfOptimizers:
                 return Forgetting(self.first)
 
         kept = OptimizerRun(SteepestDescent(line_searcher=Remembering(), max_iterations=2))
-        assert begin_on_all(kept).memory.keys() == {"_memory", "_ratio"}
+        assert begin_on_all(kept).memory.keys() == {"t", "ratio"}
         first = []
         rule = SimCO(
             SteepestDescent(line_searcher=Forgetting(first), max_iterations=3), schedule=[[0, 1], [2], [3]]
