@@ -20,6 +20,7 @@ from manifold_dl._estimator_parameters import NestedParameters
 from manifold_dl._validation import warn_once
 from manifold_dl.coders import OMP
 from manifold_dl.coders.calling import run_coder
+from manifold_dl.coders.protocol import parameter_of
 from manifold_dl.components import by_name
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.opening import is_dask_array, open_observed
@@ -199,7 +200,7 @@ def _clipped(coder: Any, m: int, d: int) -> Any:
 
     More than m, the number of features, stay an error: there the search itself is at fault.
     """
-    sparsity: Any = getattr(coder, "sparsity", None)
+    sparsity: Any = parameter_of(coder, "sparsity")
     if not (is_dataclass(coder) and isinstance(sparsity, Integral)) or isinstance(coder, type):
         return coder
     if not d < int(sparsity) <= m:

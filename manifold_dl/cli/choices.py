@@ -141,6 +141,7 @@ def following_coder(text: str) -> Any:
     -------
     PenalizedCoder
     """
+    from manifold_dl.coders.protocol import parameter_of
     from manifold_dl.components import by_name
 
     name, _, number = text.partition(":")
@@ -149,7 +150,7 @@ def following_coder(text: str) -> Any:
     except ValueError:
         raise ValueError(f"--codes {text}: give a name and a penalty, such as lasso:0.1.") from None
     coder = by_name.component("coders", name, "--codes", alpha=alpha)
-    if getattr(coder, "alpha", None) != alpha:
+    if parameter_of(coder, "alpha") != alpha:
         raise ValueError(f"--codes {text}: {name} has no penalty alpha; choose lasso or rms-lasso.")
     return coder
 

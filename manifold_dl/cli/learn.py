@@ -110,7 +110,9 @@ def _coder(name: str, sparsity: int | None, codes: str | None) -> Any:
 
 def _n_codes(codes: Any) -> int:
     """How many codes are not zero; those that are not in memory are computed block by block."""
-    return codes.nnz if hasattr(codes, "nnz") else sum(block.nnz for block in codes.blocks())
+    from manifold_dl.learning.distant_codes import LazyCodes
+
+    return sum(block.nnz for block in codes.blocks()) if isinstance(codes, LazyCodes) else codes.nnz
 
 
 def _minibatches(size: int | None) -> Any:

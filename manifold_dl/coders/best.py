@@ -9,7 +9,7 @@ import scipy.sparse
 
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.coders.checks import as_problem, require_array
-from manifold_dl.coders.protocol import SparseCoder, properties_of
+from manifold_dl.coders.protocol import SparseCoder, is_coder, properties_of
 from manifold_dl.engines import BlockMap, Engine
 from manifold_dl.engines.protocol import partition
 from manifold_dl.engines.threads import as_engine
@@ -45,7 +45,7 @@ class BestOf:
     coders: Sequence[SparseCoder]
 
     def __post_init__(self) -> None:
-        are_coders = [hasattr(coder, "encode") and not isinstance(coder, type) for coder in self.coders]
+        are_coders = [is_coder(coder) for coder in self.coders]
         if not are_coders or not all(are_coders):
             raise ValueError(
                 f"coders={self.coders!r}: give a list of one coder or more, such as [OMP(sparsity=5)]."

@@ -1,8 +1,8 @@
 """The protocol of a sparse coder: what every coder has, and what it may have besides, with defaults.
 
 The learning loop, the estimator and `images` call a coder through `calling.run_coder`, which passes on those
-keywords that its `encode` names. `properties_of` reads the optional attributes, and `diagnostics.check_coder`
-tests whether they are true.
+keywords that its `encode` names. The functions below are the one place where other members are looked up, and
+`diagnostics.check_coder` tests whether the attributes are true.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -94,6 +94,16 @@ class FullSparseCoder(SparseCoder, Protocol):
         csc_array
             d×n, of the dtype of the signals.
         """
+
+
+def is_coder(coder: Any) -> bool:
+    """Whether an object has what every coder has; a class has not been made into one yet."""
+    return hasattr(coder, "encode") and not isinstance(coder, type)
+
+
+def parameter_of(coder: Any, name: str) -> Any:
+    """A parameter of any coder, such as `sparsity` or `alpha`; None if it has none of that name."""
+    return getattr(coder, name, None)
 
 
 class CoderProperties(NamedTuple):

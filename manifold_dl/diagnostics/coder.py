@@ -8,6 +8,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from manifold_dl.coders.calling import run_coder
+from manifold_dl.coders.protocol import properties_of
 from manifold_dl.components.calling import takes
 from manifold_dl.diagnostics.report import Inspection, Report, require_object
 
@@ -110,7 +111,7 @@ class _Runner:
 
     def promises(self, name: str) -> bool:
         """Return an optional attribute of the protocol of a coder, False by default."""
-        return bool(getattr(self.coder, name, False))
+        return bool(getattr(properties_of(self.coder), name))
 
 
 def _check_form(inspection: Inspection, run: _Runner, Y: np.ndarray, D: np.ndarray) -> None:

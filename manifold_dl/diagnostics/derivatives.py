@@ -14,6 +14,7 @@ from pymanopt.manifolds.manifold import Manifold
 from manifold_dl.diagnostics.paths import path, random_direction, random_point, tangent_part
 from manifold_dl.diagnostics.report import CheckFailed
 from manifold_dl.diagnostics.taylor import TaylorReport, taylor_report
+from manifold_dl.optimizers.protocol import members_of_problem
 
 
 class PiecewiseSmooth(Protocol):
@@ -132,7 +133,7 @@ def check_hessian(
     rng = np.random.default_rng(rng)
     is_free = direction is None
     point, direction = _start(manifold, point, direction, rng)
-    for _ in range(DIRECTIONS if is_free and hasattr(problem, "piece") else 0):
+    for _ in range(DIRECTIONS if is_free and members_of_problem(problem).piece is not None else 0):
         report = _second_order(problem, point, direction)
         if not math.isnan(report.slope):
             break
@@ -163,7 +164,7 @@ def _measure(
     at = lambda t: move(t) if t else point
     size = np.abs(point).max() if isinstance(point, np.ndarray) else 1.0
     # The gradient is continuous where pieces meet: its remainder falls like t² across them, too.
-    piece = getattr(problem, "piece", None) if len(derivatives) > 1 else None
+    piece = members_of_problem(problem).piece if len(derivatives) > 1 else None
     return taylor_report(
         subject,
         lambda t: problem.cost(at(t)),

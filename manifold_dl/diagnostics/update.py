@@ -12,6 +12,7 @@ from manifold_dl.coders.calling import as_codes
 from manifold_dl.components.calling import call
 from manifold_dl.diagnostics.report import Inspection, Report, require_object
 from manifold_dl.diagnostics.update_weights import check_weights
+from manifold_dl.problem.solvers import members_of_coder
 from manifold_dl.updates.protocol import coder_of, keeps_supports, regularizers_of, ridge_of
 
 # Relative rounding of sums over a few hundred entries, times the condition of a few random atoms.
@@ -140,7 +141,7 @@ def _problem(
 def _declared_objective(update: Any) -> Callable[..., float] | None:
     """‖Y − DX‖² with the penalties on codes and dictionary that the rule states; None if it does not."""
     coder = coder_of(update)
-    if not keeps_supports(update) and not hasattr(coder, "penalty"):
+    if not keeps_supports(update) and members_of_coder(coder).penalty is None:
         return None
     mu, penalties = ridge_of(update, 0), regularizers_of(update)
 

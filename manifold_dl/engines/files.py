@@ -21,7 +21,7 @@ import numpy as np
 from manifold_dl._validation import WEIGHTS, as_matrix
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.npy_file import mapped_array
-from manifold_dl.engines.protocol import Engine, partition
+from manifold_dl.engines.protocol import Engine, partition, storage_of
 from manifold_dl.engines.read_ahead import Piece, ReadAhead
 from manifold_dl.engines.scratch import Budget, MappedBlocks, full_disk, full_disk_named
 from manifold_dl.engines.threads import Threads
@@ -126,7 +126,7 @@ def open_path(path: str | os.PathLike[str], engine: Engine, finite: bool = True)
             f"the files in {path} have rows of lengths {sorted(lengths)} and types {sorted(kinds)}: "
             "one length and one type is needed."
         )
-    fits = sum(array.nbytes for array in arrays) <= getattr(engine, "memory", 0)
+    fits = sum(array.nbytes for array in arrays) <= storage_of(engine).memory
     if fits:  # rows and columns in messages are those of the file
         rows = [as_matrix(array, str(one), finite, WEIGHTS) for array, one in zip(arrays, paths, strict=True)]
         return np.asfortranarray(np.concatenate(rows).T)
@@ -153,7 +153,7 @@ def open_distant_array(array: Any, engine: Engine, finite: bool = True) -> Any:
     m×n array or BlockedSignals, not checked yet
     """
     m, n = array.shape
-    if m * n * array.dtype.itemsize <= getattr(engine, "memory", 0):
+    if m * n * array.dtype.itemsize <= storage_of(engine).memory:
         return np.asfortranarray(as_matrix(np.asarray(array), "signals", finite, WEIGHTS))
     return _copied(lambda part: np.asarray(array[:, part]).T, (n, m), array.dtype, engine, "signals")
 
@@ -169,7 +169,7 @@ def open_memmap(array: np.memmap, engine: Engine, finite: bool = True) -> Any:
     while isinstance(root.base, np.memmap):
         root = root.base
     is_in_place = rows.flags.c_contiguous and rows.dtype in FLOATS
-    if array.nbytes <= getattr(engine, "memory", 0) or not is_in_place or root.filename is None:
+    if array.nbytes <= storage_of(engine).memory or not is_in_place or root.filename is None:
         return open_distant_array(array, engine, finite)
     offset = root.offset + rows.__array_interface__["data"][0] - root.__array_interface__["data"][0]
     # Mapped once more so that its pages may be written to, which they are not: kernels are compiled for that.
@@ -229,7 +229,7 @@ def _copied(
     kind = dtype if np.dtype(dtype) in FLOATS else np.dtype(np.float64)
     if np.dtype(dtype).kind not in "fiub":
         raise TypeError(f"{name} has dtype {dtype}; only real numbers are accepted.")
-    folder = tempfile.mkdtemp(prefix="manifold_dl-", dir=getattr(engine, "scratch", None))
+    folder = tempfile.mkdtemp(prefix="manifold_dl-", dir=storage_of(engine).scratch)
     try:
         path = _written(read, shape, np.dtype(kind), Path(folder))
         source = RowFiles([map_matrix(path)], [path], name)

@@ -12,7 +12,7 @@ computed again from the signals.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -85,6 +85,34 @@ class Engine(Protocol):
 
     def states(self, block_map: BlockMap) -> list[Any]:
         """The states of all blocks, collected for the caller, such as the codes at the end."""
+
+
+class FullEngine(Engine, Protocol):
+    """An engine with all attributes that reading files may use. These are optional.
+
+    Attributes
+    ----------
+    memory : float
+        How many bytes of signals may be read into memory; larger files stay where they are. 0 by default.
+    scratch : path or None
+        The folder for temporary files. None, the default, for that of the system.
+    """
+
+    memory: float
+    scratch: Any
+
+
+class EngineStorage(NamedTuple):
+    """The attributes of a `FullEngine`, with their defaults."""
+
+    memory: float = 0
+    scratch: Any = None
+
+
+def storage_of(engine: Any) -> EngineStorage:
+    """How much any engine may read into memory, and where it puts temporary files."""
+    default = EngineStorage()
+    return EngineStorage(*(getattr(engine, name, getattr(default, name)) for name in default._fields))
 
 
 def in_order(maps: Sequence[BlockMap]) -> list[BlockMap]:

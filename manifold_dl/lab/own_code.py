@@ -23,6 +23,7 @@ from manifold_dl.diagnostics import check_regularizer
 from manifold_dl.diagnostics.report import CheckFailed
 from manifold_dl.diagnostics.taylor import TaylorReport, taylor_report
 from manifold_dl.regularizers import differentiable
+from manifold_dl.regularizers.protocol import has_member
 
 EXAMPLE = """def R(D):
     return np.sum((D.T @ D) ** 4)
@@ -190,7 +191,7 @@ def _check(text: str, m: int, d: int) -> Typed:
         regularizer = compile_text(text)
         taylor = limited(_taylor)(regularizer, m, d)
         if not taylor:
-            has_gradient = hasattr(regularizer, "gradient")
+            has_gradient = has_member(regularizer, "gradient")
             is_broken = has_gradient and bool(limited(_taylor)(_without(regularizer), m, d))
             verdict = _verdict(regularizer, taylor)
             return Typed(None, verdict, taylor.slope, taylor, is_broken, _printed(regularizer))
@@ -223,7 +224,7 @@ def _words(error: BaseException) -> str:
 
 def _verdict(regularizer: TypedRegularizer, taylor: TaylorReport) -> str:
     """What a wrong slope means: autograd makes no errors, but at a kink there is no gradient."""
-    if hasattr(regularizer, "gradient") or not np.isfinite(taylor.slope):
+    if has_member(regularizer, "gradient") or not np.isfinite(taylor.slope):
         return taylor.verdict
     slope = f"the first-order remainder falls with slope {taylor.slope:.2f}, and 2 was expected"
     return f"R is not smooth, or not written with np alone: {slope}."
@@ -263,7 +264,7 @@ def limited(function: Callable, seconds: float | None = None) -> Callable:
     return call
 
 
-def _taylor(regularizer: TypedRegularizer, m: int, d: int) -> TaylorReport:
+def _taylor(regularizer: Any, m: int, d: int) -> TaylorReport:
     """Measure the remainder of the gradient at a random dictionary of unit atoms, in a random direction."""
     rng = np.random.default_rng(0)
     D, U = rng.standard_normal((2, m, d))
@@ -271,7 +272,7 @@ def _taylor(regularizer: TypedRegularizer, m: int, d: int) -> TaylorReport:
     value = regularizer.value(D)
     if np.ndim(value) != 0:
         raise CheckFailed(f"R returned an array of shape {np.shape(value)}, and one number is needed.")
-    if hasattr(regularizer, "gradient") and np.shape(given := regularizer.gradient(D)) != D.shape:
+    if has_member(regularizer, "gradient") and np.shape(given := regularizer.gradient(D)) != D.shape:
         shapes = f"an array of shape {np.shape(given)}, and one of shape {D.shape}"
         raise CheckFailed(f"gradient returned {shapes} is needed.")
     penalty = differentiable(regularizer)

@@ -15,7 +15,7 @@ import numpy as np
 
 from manifold_dl._validation import as_rng, each_warning_once, require_count, require_memory
 from manifold_dl.coders import SparseCoder
-from manifold_dl.coders.protocol import properties_of
+from manifold_dl.coders.protocol import is_coder, properties_of
 from manifold_dl.components import by_name
 from manifold_dl.components.errors import naming
 from manifold_dl.components.settings import run_settings
@@ -224,7 +224,7 @@ def _as_list(callbacks: Sequence[Callback]) -> list[Callback]:
 
 def _require_components(coder: Any, update: Any, replace: Any, callbacks: list[Any]) -> None:
     """Refuse what cannot work before an hour of learning is lost: a class, say, in place of an object."""
-    if isinstance(coder, type) or not hasattr(coder, "encode"):
+    if not is_coder(coder):
         also = " An update such as SimCO(codes=Lasso(alpha=0.1)) needs none." if coder is None else ""
         raise TypeError(
             f"coder={coder!r}: pass an object with a method encode, such as OMP(sparsity=5).{also}"

@@ -22,10 +22,17 @@ class FullDictionaryUpdate(DictionaryUpdate, Protocol):
         The ridge, where `mu_at` is not defined. 0 by default.
     regularizers : sequence of Regularizer
         Terms of the objective that the history reports. None of them by default.
+    coder : FullSparseCoder or None
+        By which the codes follow the dictionary; it codes the signals of a loop that is given no coder. None
+        by default.
+    keeps_supports : bool
+        Whether codes stay on the supports that they had. True by default.
     """
 
     mu: float
     regularizers: Sequence[Any]
+    coder: Any
+    keeps_supports: bool
 
     def begin(self, max_iter: int | None = None, memory: dict[str, float | None] | None = None) -> UpdateRun:
         """The rule for one run; by default the rule itself, without a memory.

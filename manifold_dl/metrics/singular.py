@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from manifold_dl.metrics.conditioning import extreme_singular_values, ratios
+from manifold_dl.optimizers.protocol import members_of_problem
 
 _NEEDED = ("riemannian_gradient", "manifold", "support", "scale")
 
@@ -110,9 +111,8 @@ def is_singular(
             f"problem is a {type(problem).__name__} without {', '.join(missing)}; "
             "is_singular needs a dictionary-update problem, as update_problem makes them."
         )
-    largest, smallest = extreme_singular_values(
-        dictionary, problem.support, getattr(problem, "weights", None)
-    )
+    weights = members_of_problem(problem).weights
+    largest, smallest = extreme_singular_values(dictionary, problem.support, weights)
     kappa = float(ratios(largest, smallest).max(initial=1.0))
 
     gradient_norm = float(problem.manifold.norm(dictionary, problem.riemannian_gradient(dictionary)))

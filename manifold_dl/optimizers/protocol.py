@@ -1,9 +1,10 @@
-"""What the optimizers of this package, and `OptimizerRun`, use of a problem beyond `pymanopt.Problem`.
+"""What optimizers, `OptimizerRun` and the checks of a problem use of it beyond `pymanopt.Problem`.
 
 A `DictionaryProblem` has all of these members, a plain Pymanopt problem has none. `members_of_problem` is the
 one place where they are looked up.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -25,12 +26,18 @@ class OptimizedProblem(Protocol):
         A point where the gradient was zero: that is where a run ends at which Pymanopt divides by zero.
     objective : Objective or None
         f_I, for optimizers that know a closed form of its minimum.
+    piece : callable or None
+        Point → the smooth piece of the cost on which it lies, where second derivatives jump between pieces.
+    weights : array or None
+        Those of the signals or of their entries, if they have any.
     """
 
     feasible: FeasibleSet | None
     counts: Any
     stationary_point: np.ndarray | None
     objective: Any
+    piece: Callable[[Any], Any] | None
+    weights: Any
 
 
 class ProblemMembers(NamedTuple):
@@ -40,6 +47,8 @@ class ProblemMembers(NamedTuple):
     counts: Any
     stationary_point: np.ndarray | None
     objective: Any
+    piece: Callable[[Any], Any] | None
+    weights: Any
 
 
 def members_of_problem(problem: Any) -> ProblemMembers:

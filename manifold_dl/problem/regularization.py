@@ -16,6 +16,7 @@ import numpy as np
 
 from manifold_dl.components.errors import ComponentError, UndefinedValue, raise_named
 from manifold_dl.regularizers import Scaled, Sum, differentiable, scaled
+from manifold_dl.regularizers.protocol import has_member
 
 # A regularizer may have no value far out or at a singularity: line searches avoid such points.
 UNDEFINED = (ArithmeticError, np.linalg.LinAlgError)
@@ -151,8 +152,8 @@ class _Named:
 
     def at(self, dictionary: np.ndarray) -> "_NamedAt":
         try:
-            at = getattr(self.complete, "at", None)
-            return _NamedAt(self, dictionary, None if at is None else at(dictionary))
+            at = self.complete.at(dictionary) if has_member(self.complete, "at") else None
+            return _NamedAt(self, dictionary, at)
         except Exception as error:
             self.fail(error)
 

@@ -7,6 +7,7 @@ coder that states its penalty. `penalized.py` runs a solver on blocks of signals
 that a user chose becomes a solver.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -187,11 +188,25 @@ def _divided(rows: np.ndarray, roots: np.ndarray) -> np.ndarray:
     return np.divide(rows, roots[:, None], out=np.zeros_like(rows), where=roots[:, None] > 0)
 
 
+class CoderMembers(NamedTuple):
+    """What a coder may offer so that codes follow by it; None for what it does not have."""
+
+    inner_solver: Callable[[float, SignalUnit], InnerSolver] | None
+    encode: Callable[..., Any] | None
+    penalty: Callable[[scipy.sparse.csc_array], float] | None
+
+
+def members_of_coder(coder: Any) -> CoderMembers:
+    """The members of a `FollowingCoder` and of a `PenalizedCoder` that any coder, or None, has."""
+    return CoderMembers(*(getattr(coder, name, None) for name in CoderMembers._fields))
+
+
 def can_follow(coder: Any) -> bool:
     """Whether codes can follow a dictionary by this coder: a `FollowingCoder` or a `PenalizedCoder`."""
     if isinstance(coder, type):
         return False
-    return hasattr(coder, "inner_solver") or (hasattr(coder, "encode") and hasattr(coder, "penalty"))
+    inner_solver, encode, penalty = members_of_coder(coder)
+    return inner_solver is not None or (encode is not None and penalty is not None)
 
 
 def unit_of(signals: WeightedSignals) -> SignalUnit:
@@ -200,11 +215,11 @@ def unit_of(signals: WeightedSignals) -> SignalUnit:
     return SignalUnit(float(np.sqrt(mean)), signals.exponent)
 
 
-def solver_of(coder: FollowingCoder | PenalizedCoder, mu: float, signals: WeightedSignals) -> InnerSolver:
-    """The solver of a coder: its own, or one that calls `encode` and `penalty`."""
-    unit = unit_of(signals)
-    if hasattr(coder, "inner_solver"):
-        solver = coder.inner_solver(mu, unit)
+def solver_of(coder: Any, mu: float, signals: WeightedSignals) -> InnerSolver:
+    """The solver of a `FollowingCoder`, or one that calls `encode` and `penalty` of a `PenalizedCoder`."""
+    unit, inner_solver = unit_of(signals), members_of_coder(coder).inner_solver
+    if inner_solver is not None:
+        solver = inner_solver(mu, unit)
         if not (signals.weights is None and signals.roots is None):
             require_weights(solver, "codes", solver.fit)
         return solver

@@ -1,6 +1,6 @@
 """What a schedule is: an object that yields one sweep of index arrays."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -20,3 +20,8 @@ class Schedule(Protocol):
     def subsets(self, n_atoms: int, rng: RandomLike = None) -> Iterable[Any]:
         """Yield the index arrays I of one sweep over the atoms 0, ..., n_atoms − 1."""
         ...
+
+
+def subsets_of(schedule: Any) -> Callable[..., Any] | None:
+    """The method `subsets` of any schedule; None for the subsets themselves, such as a list of them."""
+    return getattr(schedule, "subsets", None)

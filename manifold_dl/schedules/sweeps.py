@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from manifold_dl.components.errors import ComponentError, is_users, naming
-from manifold_dl.schedules.protocol import RandomLike
+from manifold_dl.schedules.protocol import RandomLike, subsets_of
 
 
 def sweep(schedule: Any, n_atoms: int, rng: RandomLike = None, usage: Any = None) -> list[np.ndarray]:
@@ -51,7 +51,7 @@ def sweep(schedule: Any, n_atoms: int, rng: RandomLike = None, usage: Any = None
         with naming(schedule, "schedule"):
             return _checked_subsets(schedule, n_atoms, rng, usage)
     except (TypeError, ValueError) as error:
-        if not (hasattr(schedule, "subsets") and is_users(schedule)):
+        if subsets_of(schedule) is None or not is_users(schedule):
             raise  # the message is about the argument
         fault = f"gave a sweep that cannot be used: {str(error).rstrip('.')}"
         raise ComponentError(schedule, "schedule", fault) from error
@@ -74,9 +74,10 @@ def _subsets(schedule: Any, n_atoms: int, rng: RandomLike, usage: Any) -> Iterab
         raise TypeError(
             f"schedule is the class {schedule.__name__}; pass an object, such as {schedule.__name__}(...)."
         )
-    if hasattr(schedule, "subsets"):
-        options = {"usage": usage} if _takes_usage(schedule.subsets) else {}
-        subsets = schedule.subsets(n_atoms, rng, **options)
+    draw = subsets_of(schedule)
+    if draw is not None:
+        options = {"usage": usage} if _takes_usage(draw) else {}
+        subsets = draw(n_atoms, rng, **options)
         if not isinstance(subsets, Iterable):
             raise TypeError(
                 f"its method subsets returned {subsets!r}; it must yield or return index arrays, and that is "

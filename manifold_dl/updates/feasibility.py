@@ -13,6 +13,7 @@ from manifold_dl.components.errors import naming
 from manifold_dl.manifolds import feasible_set
 from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.schedules import AllAtoms, sweep
+from manifold_dl.schedules.protocol import subsets_of
 from manifold_dl.updates.simco import SimCO
 
 
@@ -61,7 +62,7 @@ def feasible_sets(update: Any, m: int, n_atoms: int) -> list[np.ndarray] | None:
     if not isinstance(update, SimCO):
         return None
     manifold, schedule = update.manifold, update.schedule
-    if isinstance(schedule, AllAtoms) or not hasattr(schedule, "subsets"):
+    if isinstance(schedule, AllAtoms) or subsets_of(schedule) is None:
         return sweep(schedule, n_atoms)
     sets = sweep(schedule, n_atoms, rng=0, usage=np.ones(n_atoms))  # drawn again in every sweep
     if not all(feasible_set(manifold, m, k).separate_atoms for k in {len(I) for I in sets}):
