@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from manifold_dl._validation import require_count
 from manifold_dl.line_search.curve import Curve
 from manifold_dl.line_search.golden import GOLDEN, golden_section
 from manifold_dl.line_search.minimize import LineSearchResult, minimize
@@ -190,7 +189,8 @@ class GoldenSection(LineSearch):
                 f"width={self.width} is outside [1e-8, 1): the interval has to shrink, but rounding hides a "
                 "minimum below the square root of the machine precision."
             )
-        require_count("max_probes", self.max_probes, "t2, t3 and t4 already make three probes", minimum=3)
+        if self.max_probes < 3:  # a limit, which may be infinite
+            raise ValueError(f"max_probes={self.max_probes}: t2, t3 and t4 already make three probes.")
 
     def _parameters(self) -> dict[str, float]:
         return {"width": self.width}
@@ -269,7 +269,8 @@ class WolfeSearch(LineSearch):
             )
         if self.first_step is not None and not 0 < self.first_step < math.inf:
             raise ValueError(f"first_step={self.first_step}: the first probe needs a positive length.")
-        require_count("max_probes", self.max_probes, "a search needs at least one probe")
+        if self.max_probes < 1:  # a limit, which may be infinite
+            raise ValueError(f"max_probes={self.max_probes}: a search needs at least one probe.")
 
     def _parameters(self) -> dict[str, float]:
         return {"sufficient_decrease": self.sufficient_decrease, "curvature": self.curvature}

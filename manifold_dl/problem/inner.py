@@ -1,19 +1,18 @@
 """How the codes of a dictionary are found: the inner problem of f(D) = Σ_j min_x ‖y_j − D_{Ω_j} x‖² + μ‖x‖².
 
-`RidgeCodes` solve it on a fixed support (SimCO), `FixedCodes` solve nothing (MOD's objective), and the
-`PenalizedCodes` of `penalized.py` need no support (the lasso). The work is done by functions of one block of
-signals, which an engine runs. The objective and its restriction to a geodesic call these, and need to know
-nothing else about codes.
+`RidgeCodes` solve it on a fixed support (SimCO), the `FixedCodes` of `fixed.py` solve nothing (MOD's
+objective), and the `PenalizedCodes` of `penalized.py` need no support (the lasso). The work is done by
+functions of one block of signals, which an engine runs. The objective and its restriction to a geodesic call
+these, and need to know nothing else about codes.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import scipy.sparse
 
 from manifold_dl.engines import BlockMap, Engine
+from manifold_dl.engines.protocol import BlockFunction
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block, GeodesicPoint, Products, Solutions
 from manifold_dl.problem.evaluation import Evaluation
@@ -90,21 +89,51 @@ class InnerProblemOnGeodesic(InnerProblem, Protocol):
         """The codes at a point of the geodesic: partial `Refit`, codes as state. None: they stay."""
 
 
-@dataclass(frozen=True)
-class RidgeCodes:
-    """Codes that follow the dictionary on a fixed support, by least squares with the ridge μ."""
+class BlockFunctions(NamedTuple):
+    """The four functions of one block by which codes follow the dictionary."""
 
-    mu: float = 0.0
+    fit: BlockFunction
+    hessian: BlockFunction
+    products: BlockFunction
+    refit: BlockFunction
+
+
+class FollowingCodes:
+    """What `RidgeCodes` and `SeparateRidgeCodes` share: how the maps are made of functions of a block.
+
+    Subclasses say which functions these are, which blocks they read, what they need of the atoms, and what a
+    geodesic has where there are no sums.
+    """
+
+    mu: float
     follows = True
-    has_closed_form = True
-    shares_products = True
 
-    def prepare(self, atoms: np.ndarray) -> np.ndarray:
-        """DᵀD."""
-        return reduced.gram(atoms, atoms)
+    @property
+    def functions(self) -> BlockFunctions:
+        raise NotImplementedError
+
+    def parents(self, data: BlockMap) -> tuple[BlockMap, ...]:
+        """The blocks that every function reads first."""
+        raise NotImplementedError
+
+    def gram(self, atoms: np.ndarray, others: np.ndarray) -> Any:
+        """Inner products of atoms and others, if signals share them."""
+        raise NotImplementedError
+
+    def system(self, atoms: np.ndarray, products: Any) -> tuple[Any, ...]:
+        """The arguments that define the small systems: the atoms, what `gram` returned, and the ridge."""
+        raise NotImplementedError
+
+    def no_sums(self, n_atoms: int) -> GeodesicSums:
+        """What no signals, or signals that share nothing, add to the restriction to a geodesic."""
+        raise NotImplementedError
+
+    def prepare(self, atoms: np.ndarray) -> Any:
+        """DᵀD, if signals share it."""
+        return self.gram(atoms, atoms)
 
     def fit(self, data: BlockMap, atoms: np.ndarray, prepared: Any, keep_factors: bool) -> BlockMap:
-        return BlockMap(fit_block, (data,), (atoms, prepared, self.mu, keep_factors))
+        return BlockMap(self.functions.fit, self.parents(data), (*self.system(atoms, prepared), keep_factors))
 
     def codes(self, fit: BlockMap) -> BlockMap:
         return BlockMap(codes_block, (fit,))
@@ -115,20 +144,20 @@ class RidgeCodes:
     def hessian_product(
         self, engine: Engine, data: BlockMap, fit: BlockMap, atoms: np.ndarray, direction: np.ndarray
     ) -> np.ndarray | None:
-        cross = reduced.gram(atoms, direction)
-        return engine.total(BlockMap(hessian_block, (data, fit), (atoms, cross, self.mu, direction)))[0]
+        common = (*self.system(atoms, self.gram(atoms, direction)), direction)
+        return engine.total(BlockMap(self.functions.hessian, (*self.parents(data), fit), common))[0]
 
     def products(self, data: BlockMap, start: Evaluation, U: np.ndarray) -> BlockMap:
         assert start.fit is not None  # a search begins where there is a gradient
-        return BlockMap(products_block, (data, start.fit), (start.atoms, start.prepared, self.mu, U))
+        common = (*self.system(start.atoms, start.prepared), U)
+        return BlockMap(self.functions.products, (*self.parents(data), start.fit), common)
 
     def start_geodesic(
         self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
     ) -> tuple[BlockMap | None, GeodesicSums]:
         products = self.products(data, start, U)
         (sums,) = engine.total(products)
-        k = len(start.atoms)
-        return products, GeodesicSums(np.zeros((k, k)), 0) if sums is None else sums
+        return products, self.no_sums(len(start.atoms)) if sums is None else sums
 
     def refit(
         self,
@@ -139,7 +168,33 @@ class RidgeCodes:
         keep_codes: bool,
     ) -> BlockMap | None:
         assert products is not None
-        return BlockMap(refit_block, (data, products), (self.mu, point, with_slope, keep_codes))
+        common = (self.mu, point, with_slope, keep_codes)
+        return BlockMap(self.functions.refit, (*self.parents(data), products), common)
+
+
+@dataclass(frozen=True)
+class RidgeCodes(FollowingCodes):
+    """Codes that follow the dictionary on a fixed support, by least squares with the ridge μ."""
+
+    mu: float = 0.0
+    has_closed_form = True
+    shares_products = True
+
+    @property
+    def functions(self) -> BlockFunctions:
+        return BlockFunctions(fit_block, hessian_block, products_block, refit_block)
+
+    def parents(self, data: BlockMap) -> tuple[BlockMap, ...]:
+        return (data,)
+
+    def gram(self, atoms: np.ndarray, others: np.ndarray) -> np.ndarray:
+        return reduced.gram(atoms, others)
+
+    def system(self, atoms: np.ndarray, products: np.ndarray) -> tuple[Any, ...]:
+        return atoms, products, self.mu
+
+    def no_sums(self, n_atoms: int) -> GeodesicSums:
+        return GeodesicSums(np.zeros((n_atoms, n_atoms)), 0)
 
 
 def fit_block(
@@ -188,81 +243,3 @@ def refit_block(
     """What the codes of one block gain at t, and the codes themselves if they are wanted."""
     codes = np.empty(len(block.indices), block.signals.dtype) if keep_codes else None
     return reduced.refit_codes(block, products, mu, point, with_slope, codes), codes
-
-
-class FixedCodes:
-    """Codes that stay as they are while the dictionary moves.
-
-    Parameters
-    ----------
-    values : BlockMap
-        Its states are the codes, block by block.
-    data : BlockMap
-        The blocks of signals.
-    n_atoms : int
-        k.
-    engine : Engine
-        What forms X Xᵀ, once.
-    """
-
-    follows = False
-    has_closed_form = True
-    shares_products = True
-
-    def __init__(self, values: BlockMap, data: BlockMap, n_atoms: int, engine: Engine) -> None:
-        self.values, self._data, self._n_atoms, self._engine = values, data, n_atoms, engine
-
-    @cached_property
-    def energy(self) -> np.ndarray:
-        """X Xᵀ, k×k: half the Hessian."""
-        products = BlockMap(code_products_block, (self._data, self.values), (self._n_atoms,))
-        (energy,) = self._engine.total(products)
-        return np.zeros((self._n_atoms, self._n_atoms)) if energy is None else energy
-
-    def prepare(self, atoms: np.ndarray) -> None:
-        """Nothing: codes that stay need no system."""
-
-    def fit(self, data: BlockMap, atoms: np.ndarray, prepared: Any, keep_factors: bool) -> BlockMap:
-        return BlockMap(fixed_block, (data, self.values), (atoms,))
-
-    def codes(self, fit: BlockMap) -> BlockMap:
-        return self.values
-
-    def without_factors(self, fit: BlockMap) -> BlockMap:
-        return fit
-
-    def hessian_product(
-        self, engine: Engine, data: BlockMap, fit: BlockMap, atoms: np.ndarray, direction: np.ndarray
-    ) -> np.ndarray | None:
-        return 2 * (self.energy.astype(direction.dtype) @ direction)
-
-    def products(self, data: BlockMap, start: Evaluation, U: np.ndarray) -> None:
-        return None
-
-    def start_geodesic(
-        self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
-    ) -> tuple[BlockMap | None, GeodesicSums]:
-        return None, GeodesicSums(self.energy, 0)
-
-    def refit(
-        self,
-        data: BlockMap,
-        products: BlockMap | None,
-        point: GeodesicPoint,
-        with_slope: bool,
-        keep_codes: bool,
-    ) -> BlockMap | None:
-        return None
-
-
-def fixed_block(block: Block, codes: np.ndarray, atoms: np.ndarray) -> tuple[Sums, None]:
-    """Value and gradient of one block with given codes."""
-    value, gradient = reduced.evaluate_fixed(block, atoms, codes)
-    return Sums(value, gradient, reduced.code_energies(block.indices, codes, len(atoms)), 0), None
-
-
-def code_products_block(block: Block, codes: np.ndarray, n_atoms: int) -> tuple[np.ndarray, None]:
-    """X Xᵀ of the codes of one block."""
-    n_signals = len(block.signals)
-    X = scipy.sparse.csc_array((codes.astype(float), block.indices, block.indptr), shape=(n_atoms, n_signals))
-    return (X @ X.T).toarray(), None

@@ -20,7 +20,7 @@ from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import Block, GeodesicPoint, Refit, Solutions, WeightedProducts
 from manifold_dl.kernels.reduced.reference import Positions
 from manifold_dl.problem.evaluation import Evaluation
-from manifold_dl.problem.inner import GeodesicSums, Sums, codes_block, without_factors_block
+from manifold_dl.problem.inner import BlockFunctions, FollowingCodes, GeodesicSums, Sums
 
 
 def no_weights(data: BlockMap) -> BlockMap:
@@ -34,7 +34,7 @@ def no_weights_block(block: Block) -> tuple[None, None]:
 
 
 @dataclass(frozen=True, eq=False)
-class SeparateRidgeCodes:
+class SeparateRidgeCodes(FollowingCodes):
     """Codes that follow the dictionary on a fixed support, by (weighted) least squares with the ridge μ.
 
     Parameters
@@ -51,50 +51,25 @@ class SeparateRidgeCodes:
     weights: BlockMap
     mu: float = 0.0
     has_closed_form: bool = True
-    follows = True
     shares_products = False
 
-    def prepare(self, atoms: np.ndarray) -> None:
-        """Nothing: every signal has a Gram matrix of its own."""
+    @property
+    def functions(self) -> BlockFunctions:
+        return BlockFunctions(
+            weighted_fit_block, weighted_hessian_block, weighted_products_block, weighted_refit_block
+        )
 
-    def fit(self, data: BlockMap, atoms: np.ndarray, prepared: Any, keep_factors: bool) -> BlockMap:
-        return BlockMap(weighted_fit_block, (data, self.weights), (atoms, self.mu, keep_factors))
+    def parents(self, data: BlockMap) -> tuple[BlockMap, ...]:
+        return data, self.weights
 
-    def codes(self, fit: BlockMap) -> BlockMap:
-        return BlockMap(codes_block, (fit,))
+    def gram(self, atoms: np.ndarray, others: np.ndarray) -> None:
+        """None: every signal has a Gram matrix of its own."""
 
-    def without_factors(self, fit: BlockMap) -> BlockMap:
-        return BlockMap(without_factors_block, (fit,))
+    def system(self, atoms: np.ndarray, products: None) -> tuple[Any, ...]:
+        return atoms, self.mu
 
-    def hessian_product(
-        self, engine: Engine, data: BlockMap, fit: BlockMap, atoms: np.ndarray, direction: np.ndarray
-    ) -> np.ndarray | None:
-        parents = (data, self.weights, fit)
-        return engine.total(BlockMap(weighted_hessian_block, parents, (atoms, self.mu, direction)))[0]
-
-    def products(self, data: BlockMap, start: Evaluation, U: np.ndarray) -> BlockMap:
-        assert start.fit is not None  # a search begins where there is a gradient
-        parents = (data, self.weights, start.fit)
-        return BlockMap(weighted_products_block, parents, (start.atoms, self.mu, U))
-
-    def start_geodesic(
-        self, engine: Engine, data: BlockMap, start: Evaluation, U: np.ndarray
-    ) -> tuple[BlockMap | None, GeodesicSums]:
-        products = self.products(data, start, U)
-        engine.total(products)
-        return products, NO_COMMON_ENERGY
-
-    def refit(
-        self,
-        data: BlockMap,
-        products: BlockMap | None,
-        point: GeodesicPoint,
-        with_slope: bool,
-        keep_codes: bool,
-    ) -> BlockMap | None:
-        assert products is not None
-        parents = (data, self.weights, products)
-        return BlockMap(weighted_refit_block, parents, (self.mu, point, with_slope, keep_codes))
+    def no_sums(self, n_atoms: int) -> GeodesicSums:
+        return NO_COMMON_ENERGY
 
 
 def products_are_small(largest: int, m: int, has_weights: bool) -> bool:

@@ -17,7 +17,8 @@ from manifold_dl.engines.units import as_units
 from manifold_dl.engines.weights import as_weighted_signals
 from manifold_dl.manifolds import Spheres, feasible_set
 from manifold_dl.problem.evaluation import EvaluationPolicy
-from manifold_dl.problem.inner import FixedCodes, InnerProblem, RidgeCodes
+from manifold_dl.problem.fixed import FixedCodes
+from manifold_dl.problem.inner import InnerProblem, RidgeCodes
 from manifold_dl.problem.objective import Objective
 from manifold_dl.problem.pairs import share_products
 from manifold_dl.problem.separate import (

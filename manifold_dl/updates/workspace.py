@@ -23,7 +23,7 @@ from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.problem.counts import new_counts
 from manifold_dl.problem.dictionary_problem import DictionaryProblem
 from manifold_dl.problem.evaluation import EvaluationPolicy
-from manifold_dl.problem.inner import code_products_block
+from manifold_dl.problem.fixed import code_products_block
 from manifold_dl.problem.pairs import share_products
 from manifold_dl.problem.regularization import require_finite_penalties
 from manifold_dl.problem.support_problem import SupportProblem, WholeUpdate

@@ -10,7 +10,8 @@ from manifold_dl import FixedSupport, SimCO, update_problem
 from manifold_dl.engines import Threads
 from manifold_dl.kernels.reduced import Block
 from manifold_dl.manifolds import Spheres
-from manifold_dl.problem.inner import FixedCodes, RidgeCodes
+from manifold_dl.problem.fixed import FixedCodes
+from manifold_dl.problem.inner import RidgeCodes
 from manifold_dl.problem.pairs import FEW_ATOMS, share_products
 from manifold_dl.problem.separate import SeparateFixedCodes, SeparateRidgeCodes, no_weights
 from manifold_dl.problem.update_problem import make_objective
