@@ -81,28 +81,7 @@ class BestOf:
         threads: int | None = None,
         weights: Any = None,
     ) -> scipy.sparse.csc_array:
-        """Codes of the columns of `signals` over the columns of `dictionary`.
-
-        Parameters
-        ----------
-        signals : m×n array
-            A signal in every column.
-        dictionary : m×d array
-            An atom in every column, of any norm.
-        codes : d×n sparse or dense array, optional
-            The last codes of the same signals, for the coders that take them.
-        iteration : int, optional
-            The outer iteration, for the coders that take it.
-        threads : int, optional
-            All processors by default. The codes do not depend on it.
-        weights : array of length n or m×n array, optional
-            Numbers ≥ 0, for all coders and for the errors that are compared; 0 marks a missing entry.
-
-        Returns
-        -------
-        csc_array
-            d×n, of the dtype of the signals.
-        """
+        """See `FullSparseCoder.encode`: m×n signals and an m×d dictionary → d×n codes."""
         require_array(signals, self)
         Y, D, W = as_problem(signals, dictionary, weights)
         # Weights of signals, too: the penalty of RmsLasso depends on them.

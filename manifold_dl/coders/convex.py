@@ -140,27 +140,7 @@ class Lasso:
         threads: int | None = None,
         weights: Any = None,
     ) -> scipy.sparse.csc_array:
-        """Codes of the columns of `signals` over the columns of `dictionary`.
-
-        Parameters
-        ----------
-        signals : m×n array
-            A signal in every column.
-        dictionary : m×d array
-            An atom in every column, of any norm.
-        codes : d×n sparse or dense array, optional
-            Where to start from: the last codes of the same signals.
-        threads : int, optional
-            All processors by default. The codes do not depend on it.
-        weights : array of length n or m×n array, optional
-            Numbers ≥ 0. One per entry multiplies the squared error of that entry; 0 marks a missing entry,
-            which may hold anything. One per signal does not change its codes, unless it is 0.
-
-        Returns
-        -------
-        csc_array
-            d×n, of the dtype of the signals.
-        """
+        """See `FullSparseCoder.encode`: m×n signals and an m×d dictionary → d×n codes."""
         Y, D, W = as_problem(signals, dictionary, weights)
         if self.sparsity is not None:
             require_sparsity(self.sparsity, *D.shape)
@@ -207,25 +187,7 @@ class BasisPursuit:
     def encode(
         self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None, weights: Any = None
     ) -> scipy.sparse.csc_array:
-        """Codes of the columns of `signals` over the columns of `dictionary`.
-
-        Parameters
-        ----------
-        signals : m×n array
-            A signal in every column.
-        dictionary : m×d array
-            An atom in every column, of any norm.
-        threads : int, optional
-            All processors by default. The codes do not depend on it.
-        weights : array of length n or m×n array, optional
-            Numbers ≥ 0. One per entry multiplies the squared error of that entry; 0 marks a missing entry,
-            which may hold anything. One per signal does not change its codes, unless it is 0.
-
-        Returns
-        -------
-        csc_array
-            d×n, of the dtype of the signals.
-        """
+        """See `FullSparseCoder.encode`: m×n signals and an m×d dictionary → d×n codes."""
         Y, D, W = as_problem(signals, dictionary, weights)
         # Rounding leaves correlations of about eps; a smaller penalty would be lost among them.
         smallest = max(self.smallest, 1e3 * np.finfo(Y.dtype).eps)

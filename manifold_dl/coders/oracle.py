@@ -50,25 +50,7 @@ class FixedSupport:
     def encode(
         self, signals: np.ndarray, dictionary: np.ndarray, *, threads: int | None = None, weights: Any = None
     ) -> scipy.sparse.csc_array:
-        """Codes of the columns of `signals` over the columns of `dictionary`.
-
-        Parameters
-        ----------
-        signals : m×n array
-            A signal in every column.
-        dictionary : m×d array
-            An atom in every column, of any norm.
-        threads : int, optional
-            All processors by default. The codes do not depend on it.
-        weights : array of length n or m×n array, optional
-            Numbers ≥ 0. One per entry multiplies the squared error of that entry; 0 marks a missing entry,
-            which may hold anything. One per signal does not change its codes, unless it is 0.
-
-        Returns
-        -------
-        csc_array
-            d×n, of the dtype of the signals.
-        """
+        """See `FullSparseCoder.encode`: m×n signals and an m×d dictionary → d×n codes."""
         Y, D, W = as_problem(signals, dictionary, weights)
         return least_squares_codes(Y, D, self.support, threads, W)
 

@@ -77,17 +77,19 @@ class FullSparseCoder(SparseCoder, Protocol):
         signals : m×n array
             A signal in every column.
         dictionary : m×d array
-            An atom in every column.
+            An atom in every column, of any norm.
         threads : int, optional
-            How many threads to use: all processors by default.
+            How many threads to use: all processors by default. The codes do not depend on it.
         codes : csc_array, optional
-            The last codes of the same signals (d×n), as a start. None outside of a learning loop and in its
-            first iteration.
+            The last codes of the same signals (d×n, sparse or dense), where a coder that iterates starts.
+            None outside of a learning loop and in its first iteration.
         iteration : int, optional
             The outer iteration of the learning loop, from 0. None outside of a loop.
         weights : array of length n or m×n array, optional
-            Numbers ≥ 0, one per signal or one per entry, where 0 marks a missing one. In the learning loop
-            the signals are zero there. None if all are 1.
+            Numbers ≥ 0. One per entry multiplies the squared error of that entry; 0 marks a missing entry,
+            which may hold anything. In the learning loop the signals are zero there. One per signal does not
+            change its codes, unless it is 0 or the penalty depends on all signals (`RmsLasso`). None if all
+            are 1.
 
         Returns
         -------

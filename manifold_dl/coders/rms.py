@@ -81,27 +81,7 @@ class RmsLasso:
         threads: int | None = None,
         weights: Any = None,
     ) -> scipy.sparse.csc_array:
-        """Codes of the columns of `signals` over the columns of `dictionary`.
-
-        Parameters
-        ----------
-        signals : m×n array
-            A signal in every column.
-        dictionary : m×d array
-            An atom in every column, of any norm.
-        codes : d×n sparse or dense array, optional
-            Where to start from: the last codes of the same signals.
-        threads : int, optional
-            All processors by default. The codes do not depend on it.
-        weights : array of length n or m×n array, optional
-            Numbers ≥ 0. One per entry multiplies the squared error of that entry; 0 marks a missing entry,
-            which may hold anything. One per signal does not change its codes, unless it is 0.
-
-        Returns
-        -------
-        csc_array
-            d×n, of the dtype of the signals.
-        """
+        """See `FullSparseCoder.encode`: m×n signals and an m×d dictionary → d×n codes."""
         require_array(signals, self)
         known = as_weighted_signals(signals, weights, as_engine(threads))
         rms = np.sqrt(known.energy / known.total_weight) if known.total_weight > 0 else 0.0
