@@ -81,8 +81,13 @@ def data(x, y, words, anchor="middle"):
 
 def flow():
     """The data flow of one iteration of learning."""
-    parts = [
-        # what users call
+    parts = [*loop(), *update(), *arithmetic(), *legend()]
+    return svg(800, 714, "The data flow of one iteration of learning, and which part calls which", parts)
+
+
+def loop():
+    """What users call, and one iteration."""
+    return [
         box(12, 20, 242, 48, "ManifoldDictionaryLearning", "samples in rows, transposed"),
         arrow((254, 44), (304, 44)),
         data(279, 36, "Y"),
@@ -90,7 +95,6 @@ def flow():
         box(566, 20, 214, 48, "callbacks", "history, progress, checkpoint", swap=True),
         arrow((510, 44), (566, 44)),
         data(538, 36, "Step"),
-        # one iteration
         rect(20, 100, 760, 120, "none", "#cbd2d9", rounded=10, dashed=True),
         text(34, 120, "every iteration", 12, "start", SOFT, style="italic"),
         arrow((400, 68), (400, 100)),
@@ -100,7 +104,12 @@ def flow():
         data(400, 147, "codes X on a support Ω"),
         arrow((540, 182), (260, 182)),
         data(400, 199, "dictionary D, and X that fits it"),
-        # the update
+    ]
+
+
+def update():
+    """One set of atoms: the problem, and what is replaceable around it."""
+    return [
         box(20, 262, 176, 48, "schedule", "which atoms move: I", swap=True),
         box(20, 330, 176, 48, "manifold", "where they may move", swap=True),
         box(20, 398, 176, 48, "regularizers", "penalties R(D)", swap=True),
@@ -127,7 +136,12 @@ def flow():
         data(700, 358, "step size", "start"),
         arrow((604, 415), (510, 415), both=True),
         data(557, 407, "φ(t), φ′(t)"),
-        # the arithmetic
+    ]
+
+
+def arithmetic():
+    """From the problem down to the kernels."""
+    return [
         arrow((350, 446), (350, 486)),
         data(342, 471, "D", "end"),
         arrow((450, 486), (450, 446)),
@@ -139,13 +153,17 @@ def flow():
         # The coder runs on the same blocks: an arrow down the left margin.
         arrow((50, 167), (8, 167), (8, 590), (170, 590)),
         box(170, 646, 460, 48, "kernels", "arrays in, arrays out: compiled with Numba, or plain NumPy"),
-        # the legend
+    ]
+
+
+def legend():
+    """What the colours of the boxes mean."""
+    return [
         rect(664, 632, 16, 16, PLUG, PLUG_EDGE, rounded=3),
         text(688, 645, "replaceable", 12.5, "start"),
         rect(664, 660, 16, 16, FIXED, FIXED_EDGE, rounded=3),
         text(688, 673, "fixed", 12.5, "start"),
     ]
-    return svg(800, 714, "The data flow of one iteration of learning, and which part calls which", parts)
 
 
 def layers():

@@ -25,7 +25,7 @@ from manifold_dl.images.reconstruction import WeightedPatches, weighted_reconstr
 from manifold_dl.learning.history import History
 from manifold_dl.learning.learn import learn_dictionary
 from manifold_dl.learning.protocols import Callback
-from manifold_dl.learning.result import Reason
+from manifold_dl.learning.result import Reason, Result
 from manifold_dl.updates.protocol import DictionaryUpdate
 
 # The error allowed per pixel in each round, in levels of 255, and the weight of an estimated pixel. Measured
@@ -143,22 +143,10 @@ def inpaint(
         if number == 1:  # the first estimate is already better than the smooth fill
             started = time.perf_counter()
             signals, weights = patches.random(n_patches, rng)
-            with each_warning_once("few signals", "unused atoms"):  # atoms of the start are of use, too
-                result = learn_dictionary(
-                    signals,
-                    n_atoms,
-                    coder=_coder(picture, n_atoms, tol),
-                    update=tethered(start, tol, signals.shape[1]) if update is None else update,
-                    max_iter=max_iter,
-                    init=start,
-                    replace=None,
-                    rng=rng,
-                    callbacks=callbacks,
-                    threads=threads,
-                    weights=weights,
-                )
-            if result.reason is Reason.INTERRUPTED:  # half a dictionary is of use, half a picture is not
-                raise KeyboardInterrupt
+            rule = tethered(start, tol, signals.shape[1]) if update is None else update
+            parts: dict[str, Any] = {"coder": _coder(picture, n_atoms, tol), "update": rule, "init": start}
+            options = {"max_iter": max_iter, "rng": rng, "callbacks": callbacks, "threads": threads}
+            result = _learned(signals, n_atoms, weights=weights, **parts, **options)
             dictionary, history = result.dictionary, result.history
             learned = time.perf_counter() - started
         coder = _coder(picture, n_atoms, tol)
@@ -177,6 +165,15 @@ def inpaint(
         seconds_learning=learned,
         seconds_reconstruction=time.perf_counter() - begin - learned,
     )
+
+
+def _learned(signals: np.ndarray, n_atoms: int, **settings: Any) -> Result:
+    """The result of `learn_dictionary`, unless it was interrupted."""
+    with each_warning_once("few signals", "unused atoms"):  # atoms of the start are of use, too
+        result = learn_dictionary(signals, n_atoms, replace=None, **settings)
+    if result.reason is Reason.INTERRUPTED:  # half a dictionary is of use, half a picture is not
+        raise KeyboardInterrupt
+    return result
 
 
 def _as_incomplete(image: Any, mask: Any, patch_size: int, stride: int) -> tuple[Picture, np.ndarray]:
