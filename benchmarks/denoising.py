@@ -180,7 +180,7 @@ def rich_table(rows):
 
 
 def write_page(path, rows):
-    """Put the tables between their marks; the words around them are written by hand."""
+    """Replace the tables between their marks; the text around them stays as it is."""
     page = path.read_text(encoding="utf-8")
     head = [
         "method",

@@ -196,7 +196,7 @@ class DictionaryFitting(NestedParameters):
 
 
 def _clipped(coder: Any, m: int, d: int) -> Any:
-    """The coder with no more atoms per sample than there are components, so that a grid search goes on.
+    """The coder with no more atoms per sample than there are components, so that a grid search continues.
 
     More than m, the number of features, stay an error: there the search itself is at fault.
     """

@@ -234,7 +234,7 @@ def test_set_output_with_names():
     assert codes.columns.tolist() == [f"manifolddictionarylearning{i}" for i in range(12)]
 
 
-def test_a_fitted_model_survives_pickling():
+def test_a_fitted_model_is_the_same_after_pickling():
     fitted = model().fit(ROWS).partial_fit(ROWS)
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.transform(ROWS), fitted.transform(ROWS))

@@ -87,7 +87,7 @@ def test_batches_of_one_sample():
     np.testing.assert_allclose(np.linalg.norm(estimator.components_, axis=1), 1, rtol=1e-14)
 
 
-def test_fit_begins_with_minibatches_that_are_asked_for():
+def test_fit_begins_with_the_minibatches_of_its_argument():
     rows = datasets.synthetic(8, 12, 3000, sparsity=2, rng=0).signals.T
     settings = {"coder": OMP(sparsity=2), "max_iter": 3, "tol": 0.0, "random_state": 0}
     fitted = ManifoldDictionaryLearning(12, minibatches=MiniBatches(size=1024), **settings).fit(rows)

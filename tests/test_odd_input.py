@@ -91,7 +91,7 @@ def test_atoms_too_short_for_codes_are_refused():
     ],
     ids=["learn", "random", "fit", "partial_fit", "denoise"],
 )
-def test_a_billion_atoms_are_refused_before_memory_is_asked_for(call, monkeypatch):
+def test_a_billion_atoms_are_refused_before_memory_is_allocated(call, monkeypatch):
     monkeypatch.setattr(_validation, "physical_memory", lambda: 16 * 2.0**30)
     with pytest.raises(ValueError, match=r"1000000000 atoms of length .* this machine has 16 GiB of memory"):
         call(10**9)

@@ -110,7 +110,7 @@ def test_broken_codes_in_a_file_are_refused(tmp_path):
             pytest.fail(way)
 
 
-def test_unused_room_behind_the_codes_is_no_part_of_them():
+def test_allocated_entries_after_the_last_code_are_ignored():
     roomy = CODES.copy()
     roomy.indices = np.append(roomy.indices, [99, -7]).astype(roomy.indices.dtype)
     roomy.data = np.append(roomy.data, [np.nan, 1e300])

@@ -15,7 +15,7 @@ You need NumPy. Dictionaries, codes and patches are the subject of
 # Half of a picture
 # -----------------
 # A piece of a photograph, with every second pixel lost at random. We mark them with NaN, "not a number", to
-# be sure that nobody can cheat.
+# be sure that the result does not use them.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -133,7 +133,7 @@ error = np.abs(filled.image - clean)
 # %%
 # Exercise
 # --------
-# Many programs fill missing entries with zeros (or the mean) and go on as if nothing had happened. Code the
+# Many programs fill missing entries with zeros (or the mean) and treat these as data. Code the
 # patches of above with four atoms each, once with weights and once with zeros in place of the missing pixels.
 # How do the errors at the missing pixels compare?
 #

@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md, put between their marks; the words around them are written by hand."""
+"""The tables of docs/benchmarks.md, written between their marks; the text around them stays as it is."""
 
 import importlib
 from pathlib import Path

@@ -1,9 +1,9 @@
 """Faults in a part that the user chose: one exception that names the part, and where it is raised.
 
 A coder, an update rule, an optimizer, a line searcher, a manifold, a regularizer, a schedule or a callback
-may be written by anybody. `naming` surrounds a call of such a part: what it raises becomes a `ComponentError`
-that names the part and is chained to the original. `learn_dictionary` adds the iteration and the best result
-so far.
+may come from other authors. `naming` surrounds a call of such a part: what it raises becomes a
+`ComponentError` that names the part and is chained to the original. `learn_dictionary` adds the iteration and
+the best result so far.
 """
 
 import dis
@@ -158,7 +158,7 @@ def _is_refusal(error: Exception) -> bool:
     frames = list(_frames(error.__traceback__))
     if any(_root(_module(frame)) not in _LIBRARIES for frame in frames):
         return False
-    # Memory may run out anywhere. Another library's complaint is no sentence of ours.
+    # Memory may run out anywhere. The message of another library is not one of ours.
     return isinstance(error, MemoryError) or raised_in(error, "manifold_dl")
 
 

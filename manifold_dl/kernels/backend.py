@@ -123,7 +123,7 @@ def _drop_outdated(folder: Path) -> None:
             file.unlink(missing_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
         stamp.write_text(_stamp())
-    except OSError:  # a folder that nobody may write to holds nothing that could become outdated
+    except OSError:  # a folder without write permission holds nothing that could become outdated
         pass
 
 

@@ -1,4 +1,4 @@
-"""A run in its own thread: it streams, waits, goes on by single steps, and keeps what there is when it is
+"""A run in its own thread: it streams, waits, continues by single steps, and keeps what there is when it is
 stopped.
 
 The page reads `Run.iterates` while the thread appends to it; nothing of an entry changes afterwards. The
@@ -146,7 +146,7 @@ class Run:
         self._go(None)
 
     def step(self) -> None:
-        """Go on to the next accepted iterate, and wait there; the start counts as none."""
+        """Continue to the next accepted iterate, and wait there; the start counts as none."""
         self._go(1 if self.iterates else 2)
 
     def stop(self) -> None:

@@ -42,7 +42,7 @@ def serve(
     """
     import uvicorn
 
-    from manifold_dl.lab import widgets  # noqa: F401 - the page imports it; before it is opened nobody waits
+    from manifold_dl.lab import widgets  # noqa: F401 - the page imports it, which would delay its opening
 
     os.environ[NO_CODE] = "" if allow_code else "1"
     token = secrets.token_urlsafe(16)

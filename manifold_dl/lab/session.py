@@ -55,7 +55,7 @@ class Session:
     def __init__(self, allow_code: bool = True) -> None:
         self.allow_code = allow_code
         self.runs: list[Run] = []
-        weakref.finalize(self, _stop_all, self.runs)  # once the page is closed, nobody could stop them
+        weakref.finalize(self, _stop_all, self.runs)  # once the page is closed, nothing else could stop them
         self.numbers: list[int] = []  # which colour each run has
         self.solved: dict[str, str] = {}
         self.typed: Typed | None = None
@@ -106,7 +106,7 @@ class Session:
         return self.typed
 
     def run(self, settings: Settings) -> None:
-        """Run to the end: a run of the same settings that is not over goes on, else a new one begins."""
+        """Run to the end: a run of the same settings that is not over continues, else a new one begins."""
         self._active_or_new(settings).resume()
 
     def step(self, settings: Settings) -> None:

@@ -147,7 +147,7 @@ class Checkpoint:
 
     The file is written under another name and then renamed, so an interrupted write loses nothing.
     A resumed run gives the same bits as one that was never stopped. If the disk is full, or the folder has
-    vanished, a warning says so: the learning goes on, and the file of the last checkpoint stays as it is.
+    vanished, a warning says so: the learning continues, and the file of the last checkpoint stays as it is.
 
     Parameters
     ----------

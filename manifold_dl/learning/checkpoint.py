@@ -30,7 +30,7 @@ from manifold_dl.learning.minibatch import OnlineState
 from manifold_dl.learning.result import Result
 from manifold_dl.learning.storage import contents, from_contents
 
-# The arguments that a run has to be resumed with. Another max_iter or tol lets it go on for longer, and the
+# The arguments that a run has to be resumed with. With another max_iter or tol it may take longer, and the
 # number of threads changes nothing.
 SAME = ("seed", "coder", "update", "replace", "restarts", "init", "minibatches")
 OF_NO_EFFECT = ("threads", "engine")

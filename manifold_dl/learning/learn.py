@@ -93,8 +93,8 @@ def learn_dictionary(
     restarts : int
         Learn so many times from different starts and keep the result with the smallest error.
     resume : path, optional
-        A file written by `Checkpoint`: go on from there, also if `restarts` were to follow. The components
-        have to be the same as before, and so has `rng` if it is given. A larger `max_iter` goes on longer.
+        A file written by `Checkpoint`: continue from there, also if `restarts` were to follow. The components
+        have to be the same as before, and so has `rng` if it is given. A larger `max_iter` continues the run.
     weights : array of length n, m×n array, Dask array or path, optional
         Numbers ≥ 0. One per signal counts that signal so many times. One per entry multiplies the squared
         error of that entry; 0 marks a missing entry, whose value (NaN, too) never matters. A file has them in

@@ -1,6 +1,6 @@
 """A line search, probe by probe: drive an algorithm (a generator of t) along a curve.
 
-The algorithms in `golden.py` and `wolfe.py` know nothing of manifolds: they yield the t at which they need φ,
+The algorithms in `golden.py` and `wolfe.py` do not use the manifold: they yield the t at which they need φ,
 and find its values in lists that this loop fills.
 """
 

@@ -4,7 +4,7 @@ A search along a geodesic reads DᵀD, DᵀU, UᵀU and X Xᵀ on the pairs of a
 Σ_j |Ω_j|² of them, with repetitions. Where these are many, as with 65,000 signals on 256 atoms, all d²
 products are formed once and shared (`inner.py`); where they are few, as with 4,000 signals on 4,096 atoms,
 each signal forms its own (`separate.py`), and nothing in an update grows with d². `inner_problem` of
-`update_problem.py`, the rule MOD and the coder FixedSupport ask here.
+`update_problem.py`, the rule MOD and the coder FixedSupport call `share_products`.
 """
 
 from collections.abc import Callable

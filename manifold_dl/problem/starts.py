@@ -2,7 +2,7 @@
 
 A solver that ends at the minimiser finds the same codes from any start, except where an atom joins within its
 tolerance: there the start decides. So every engine begins at the same codes, and where states are lost they
-can be computed again. `PenalizedCodes` (`penalized.py`) asks `Starts` before every pass over the signals.
+can be computed again. `PenalizedCodes` (`penalized.py`) calls `Starts.next` before every pass over the data.
 """
 
 from typing import Any, NamedTuple

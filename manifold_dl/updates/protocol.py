@@ -26,7 +26,7 @@ class DictionaryUpdate(Protocol):
 
     ``begin(max_iter, memory=None)``
         The rule for one run of a loop, an `UpdateRun`. A rule that carries anything from one iteration to the
-        next, or wants to know how many iterations there will be, needs it; the rule itself never changes.
+        next, or depends on the number of iterations, needs it; the rule itself never changes.
         `max_iter` is None for a single update. `memory` is what the `memory` of an interrupted run was, and
         empty at first. `learn_dictionary` calls it once for each restart, `learning.minibatch.online_step`
         for each batch.
@@ -63,7 +63,7 @@ class UpdateRun(Protocol):
     ----------
     memory : dict of str to float or None
         Everything that the next iteration reads besides its arguments. Checkpoints store it, and
-        ``rule.begin(max_iter, memory)`` goes on from there with the same bits.
+        ``rule.begin(max_iter, memory)`` continues from there with the same bits.
     settled : bool
         Optional. Whether the rule has come to its last phase: before that the loop does not test for
         convergence. True by default.

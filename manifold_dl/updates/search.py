@@ -111,7 +111,7 @@ class AtomSearch:
         max_iter : int, optional
             The length of the loop.
         memory : dict, optional
-            That of an earlier run, to go on where it ended.
+            That of an earlier run, to continue where it ended.
 
         Returns
         -------

@@ -166,7 +166,7 @@ class SimCO:
         max_iter : int, optional
             The length of the loop.
         memory : dict, optional
-            That of an earlier run, to go on where it ended.
+            That of an earlier run, to continue where it ended.
         """
         rule, mu = self, bound(self.mu, max_iter)
         if mu is not self.mu:

@@ -32,7 +32,7 @@ CHANGED = Settings(
 )
 
 
-def test_every_setting_survives_the_address():
+def test_every_setting_is_read_back_from_the_address():
     default, changed = vars(Settings()), vars(CHANGED)
     assert all(default[name] != changed[name] for name in default), "the example changes every setting"
     assert from_query("http://127.0.0.1:2718/?" + to_query(CHANGED)) == (CHANGED, {})

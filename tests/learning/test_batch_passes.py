@@ -176,7 +176,7 @@ def test_the_loss_ends_where_full_passes_end():
 
 
 @pytest.mark.parametrize("update", [KSVD(), MOD(), SimCO(manifold=Orthonormal), SimCO(codes="fixed")])
-def test_any_rule_learns_from_minibatches_that_are_asked_for(update):
+def test_any_rule_learns_from_minibatches_given_as_an_argument(update):
     n_atoms = 8 if update == SimCO(manifold=Orthonormal) else 12
     result = learn_dictionary(
         Y, n_atoms, coder=CODER, update=update, max_iter=3, rng=0, minibatches=BATCHES, replace=None

@@ -108,7 +108,7 @@ def test_early_stopping_waits_for_a_better_loss():
     ]
 
 
-def test_early_stopping_ends_a_run_and_forgets_it():
+def test_early_stopping_ends_a_run_and_begins_anew_with_the_next():
     stopping = EarlyStopping(patience=3, min_decrease=0.5)
     first, second = (learn(callbacks=[stopping], max_iter=50) for _ in range(2))
     assert first.reason is second.reason is Reason.STOPPED

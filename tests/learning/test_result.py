@@ -52,7 +52,7 @@ def test_the_best_restart_explains_most():
     assert learn(restarts=3).explained >= learn().explained
 
 
-def test_explained_survives_saving(tmp_path):
+def test_explained_is_the_same_after_saving(tmp_path):
     result = learn()
     mdl.save(result, tmp_path / "result.npz")
     assert mdl.load(tmp_path / "result.npz").explained == result.explained

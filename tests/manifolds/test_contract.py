@@ -18,7 +18,7 @@ from manifold_dl.manifolds import (
 
 
 @pytest.mark.parametrize("manifold", EVERY_MANIFOLD, ids=str)
-def test_every_manifold_prints_its_shape_and_survives_copy_and_pickle(manifold):
+def test_every_manifold_prints_its_shape_and_is_the_same_after_copy_and_pickle(manifold):
     twins = [copy.deepcopy(manifold)]
     if "lambda" not in str(manifold):
         twins.append(pickle.loads(pickle.dumps(manifold)))

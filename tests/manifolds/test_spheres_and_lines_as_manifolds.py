@@ -75,7 +75,7 @@ def test_draws_with_rng_leave_the_global_generator_alone_and_draws_without_use_i
     np.random.set_state(saved)  # noqa: NPY002
 
 
-def test_repr_and_dimension_survive_copy_and_pickle(manifold):
+def test_repr_and_dimension_are_the_same_after_copy_and_pickle(manifold):
     m, k = manifold.random_point(0).shape
     assert repr(manifold) == str(manifold) == f"{type(manifold).__name__}({m}, {k})"
     assert manifold.dim == (m - 1) * k

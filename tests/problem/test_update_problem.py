@@ -441,7 +441,7 @@ def test_nothing_to_divide_by(rng):
     assert problem.cost(point) == 0 and not problem.riemannian_gradient(point).any()
 
 
-def test_atoms_that_nobody_uses(rng):
+def test_atoms_that_no_signal_uses(rng):
     # The update of an atom without signals is a constant, not an accident.
     Y, X, D = draw(rng)
     X[5] = 0

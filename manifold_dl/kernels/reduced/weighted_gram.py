@@ -5,7 +5,7 @@ have one of their own: those whose entries have weights w, A diag(w) Aᵀ, and t
 that their supports touch few of its pairs (`problem/pairs.py`). It is formed in O(m s²) and in double
 precision, whatever the data, from rows √w∘A that are gathered first: then they are in the cache, and all
 their products are formed from there, sixteen at a time. It is written to the packed lower triangle in which
-it is then factorized, lane w of a batch beside the others (`batches.py`). `weighted.py` and
+it is then factorized, signal w of a batch beside the others (`batches.py`). `weighted.py` and
 `weighted_geodesic.py` are built from these; an empty array of weights says that there are none.
 
 Skipping missing entries does not pay: with half of them missing at random, gathering the others costs more
@@ -50,7 +50,7 @@ def gather_signal(signals, weights, j, gathered):
 
 @internal
 def gather_rows(atoms, atom, w, has_weights, roots, rows):
-    """rows[a] becomes √w∘atom[a, w], for every atom a of the support of lane w."""
+    """rows[a] becomes √w∘atom[a, w], for every atom a of the support of signal w of the batch."""
     for a in range(len(atom)):
         i = atom[a, w]
         if has_weights:
@@ -141,7 +141,7 @@ def multiply_row(left, a, right, count, w, G, at):
 
 @internal
 def pad(L, g, n):
-    """Lanes that no signal uses: the identity, and no right-hand side."""
+    """Places of a batch without a signal: the identity, and no right-hand side."""
     s, width = g.shape
     for a in range(s):
         row = a * (a + 1) // 2

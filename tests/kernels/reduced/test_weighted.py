@@ -182,7 +182,7 @@ def test_products_of_supports_of_any_size_are_those_of_numpy(size):
     weighted_gram.all_products(left, right, size, 1, np.empty((4, 4)), both)
     np.testing.assert_allclose(lower[:, 1], (left @ left.T)[np.tril_indices(size)], rtol=0, atol=1e-13)
     np.testing.assert_allclose(both[:, 1], (left @ right.T).ravel(), rtol=0, atol=1e-13)
-    assert not lower[:, ::2].any() and not both[:, ::2].any()  # other lanes of the batch
+    assert not lower[:, ::2].any() and not both[:, ::2].any()  # the other signals of the batch
 
 
 @both_ridges
