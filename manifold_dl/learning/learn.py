@@ -142,18 +142,12 @@ def learn_dictionary(
     V = None if validation is None else as_validation(validation, len(Y), Y.dtype)
     require_count("restarts", restarts)
     generator = as_rng(rng)
+    settings = Settings(
+        coder, update, max_iter, init, tol, callbacks, threads, engine, replace, batches, validation=V
+    )
     with naming(init, "initial dictionary"):
-        recorded_init = init if isinstance(init, str) else np.asarray(init)
-    chosen: dict[str, Any] = {
-        "coder": coder,
-        "update": update,
-        "max_iter": max_iter,
-        "init": recorded_init,
-        "tol": tol,
-        "replace": replace,
-        "minibatches": batches,
-    }
-    record = run_settings(generator, rng, n_atoms=n_atoms, **chosen, restarts=restarts)
+        recorded = settings.recorded()
+    record = run_settings(generator, rng, n_atoms=n_atoms, **recorded, restarts=restarts)
     if W is not None:
         record["weights"] = "one per signal" if W.ndim == 1 else "one per entry"
     state = None
@@ -161,10 +155,8 @@ def learn_dictionary(
         now = record if rng is not None else {**record, "seed": None}
         state = load_checkpoint(resume, Y, n_atoms, now, W)
         record["seed"] = state.settings.get("seed")
-    chosen |= {"init": init, "callbacks": callbacks, "validation": V, "record": record}
-    settings = Settings(**chosen, threads=threads, engine=engine)
     with each_warning_once():
-        make_run = partial(LearningRun, Y, n_atoms, settings, weights=W)
+        make_run = partial(LearningRun, Y, n_atoms, replace_fields(settings, record=record), weights=W)
         result = _best_of(make_run, generator, restarts, state)
         warn_of_result(result)
         return result

@@ -3,7 +3,7 @@
 `learn.py` makes them from the arguments of `learn_dictionary`, `loop.py` reads them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,8 @@ from manifold_dl.engines import Engine
 from manifold_dl.learning.batching import MiniBatches
 from manifold_dl.learning.checkpoint import RunState
 from manifold_dl.learning.result import Result
+
+RECORDED = ("coder", "update", "max_iter", "init", "tol", "replace", "minibatches")
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,12 @@ class Settings:
     replace: Any
     minibatches: MiniBatches | None  # None: all iterations are full
     validation: np.ndarray | None  # signals that are coded after every iteration
-    record: dict[str, Any]  # all of it as JSON, for the result
+    record: dict[str, Any] = field(default_factory=dict)  # all of it as JSON, for the result
+
+    def recorded(self) -> dict[str, Any]:
+        """What results and checkpoints record of it, by the names of the arguments."""
+        init = self.init if isinstance(self.init, str) else np.asarray(self.init)
+        return {name: getattr(self, name) for name in RECORDED} | {"init": init}
 
     @property
     def n_batch_passes(self) -> int:
