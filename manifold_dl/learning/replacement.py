@@ -7,7 +7,7 @@ the usual one; any callable with its signature will do.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -197,7 +197,7 @@ def worst_represented(
     left = coded_map(fractions_left_block, signals, codes, weights, (atoms,), engine)
     after = (np.inf, -1)
     while True:
-        common = (atoms, exact, after, count)
+        common = (atoms, WantedSignals(exact, after, count))
         worst = coded_map(worst_block, signals, codes, weights, common, engine, beside=(left, firsts))
         (found,) = engine.total(worst)
         if len(found.numbers) == 0:
@@ -218,6 +218,14 @@ def fractions_left_block(
     return None, np.divide(left, energy, out=np.zeros_like(left), where=energy > 0)
 
 
+class WantedSignals(NamedTuple):
+    """Which signals `worst_block` looks for."""
+
+    exact: float  # signals of which no more than this fraction is left are represented well
+    after: tuple[float, int]  # fraction and number of a signal: those wanted come after it
+    n_signals: int  # how many
+
+
 def worst_block(
     block: Block,
     codes: np.ndarray,
@@ -225,22 +233,21 @@ def worst_block(
     fractions: np.ndarray,
     first: int,
     atoms: np.ndarray,
-    exact: float,
-    after: tuple[float, int],
-    count: int,
+    wanted: WantedSignals,
 ) -> tuple[WorstSignals, None]:
-    """The `count` worst signals of a block that come after the one with this fraction and number."""
+    """The worst signals of a block among those that are wanted."""
+    exact, after, n_signals = wanted
     numbers = first + np.arange(len(fractions))
     is_next = (fractions < after[0]) | ((fractions == after[0]) & (numbers > after[1]))
     chosen = np.flatnonzero(is_next & (fractions > exact))
-    chosen = chosen[np.argsort(-fractions[chosen], kind="stable")[:count]]
+    chosen = chosen[np.argsort(-fractions[chosen], kind="stable")[:n_signals]]
     rows, _ = _in_own_units(block.signals[chosen])
     if weights is not None and weights.ndim == 2:
         indptr, indices, places = take(block.indptr, block.indices, chosen)
         part = Block(block.signals[chosen], indptr, indices, None)
         rows, rest = _with_residual(part, codes[places], atoms)
         rows = np.where(weights[chosen] > 0, rows, rows - rest)
-    return WorstSignals(fractions[chosen], numbers[chosen], rows, count), None
+    return WorstSignals(fractions[chosen], numbers[chosen], rows, n_signals), None
 
 
 def _with_residual(block: Block, codes: np.ndarray, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
