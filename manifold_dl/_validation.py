@@ -10,56 +10,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike
 
+from manifold_dl._missing import FILL, WEIGHTS, Advice, not_finite
 from manifold_dl._weights import JointWeights, without_missing
 
 # Weighted sums of squares, and the squares of their gradients, stay within the range of the type.
 LARGEST_WEIGHT = {np.dtype(np.float64): 2.0**100, np.dtype(np.float32): 2.0**20}
-
-
-class Advice(NamedTuple):
-    """What a caller can do about entries that are missing: the ends of two sentences."""
-
-    masked: str
-    not_finite: str
-
-
-FILL = Advice(
-    "Fill it (`.filled(0)`), or drop the rows or columns that hold masked entries.", "clean the data first"
-)
-WEIGHTS = Advice(
-    "Give signals as `.data` with `weights=~mask`.",
-    "clean the data first, or give missing entries the weight 0 by `weights=`",
-)
-
-
-class NotFiniteError(ValueError):
-    """Entries are NaN or infinite.
-
-    Parameters
-    ----------
-    fact : str
-        Which entries, and how many.
-    advice : str
-        What can be done about it.
-
-    Examples
-    --------
-    >>> str(NotFiniteError("signals holds nan at row 0", "clean the data first"))
-    'signals holds nan at row 0; clean the data first.'
-    """
-
-    def __init__(self, fact: str, advice: str) -> None:
-        super().__init__(fact, advice)
-        self.fact, self.advice = fact, advice
-
-    def __str__(self) -> str:
-        return f"{self.fact}; {self.advice}."
 
 
 def as_matrix(array: Any, name: str, finite: bool = True, advice: Advice = FILL) -> np.ndarray:
@@ -95,12 +56,6 @@ def require_finite(array: np.ndarray, name: str, total: float, advice: Advice = 
         row, column = wrong[0][:2]
         place = f"at row {row}, column {column}"
         raise not_finite(name, array[tuple(wrong[0])], place, len(wrong), advice)
-
-
-def not_finite(name: str, value: float, place: str, count: int, advice: Advice = FILL) -> NotFiniteError:
-    """The error about so many entries that are NaN or infinite, of which the first is at `place`."""
-    several = f"the first of {count} entries that are" if count > 1 else "the only entry that is"
-    return NotFiniteError(f"{name} holds {value} {place}, {several} NaN or infinite", advice.not_finite)
 
 
 def as_weights(weights: Any, m: int, n: int, dtype: DTypeLike) -> Any:

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import FILL, NotFiniteError, as_matrix
+from manifold_dl._missing import FILL, NotFiniteError
+from manifold_dl._validation import as_matrix
 from manifold_dl.engines.npy_file import mapped_array
 
 MISSING = FILL._replace(not_finite="clean the data first, or say --missing nan if NaN marks missing entries")

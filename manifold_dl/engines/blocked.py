@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from manifold_dl._validation import WEIGHTS, not_finite, warn_once
+from manifold_dl._missing import WEIGHTS, not_finite
+from manifold_dl._validation import warn_once
 from manifold_dl.engines.protocol import BlockMap, Engine, partition
 from manifold_dl.engines.units import ORDINARY, divide, exponent_of
 

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import WEIGHTS, as_matrix
+from manifold_dl._missing import WEIGHTS
+from manifold_dl._validation import as_matrix
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.npy_file import mapped_array
 from manifold_dl.engines.protocol import Engine, partition, storage_of

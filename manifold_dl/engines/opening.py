@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import WEIGHTS, as_matrix, as_observed, as_weights
+from manifold_dl._missing import WEIGHTS
+from manifold_dl._validation import as_matrix, as_observed, as_weights
 from manifold_dl._weights import JointWeights
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.blocked_weights import (

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manifold_dl._validation import WEIGHTS, as_matrix, require_finite, warn_once
+from manifold_dl._missing import WEIGHTS
+from manifold_dl._validation import as_matrix, require_finite, warn_once
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.protocol import BlockMap, Engine, partition
 from manifold_dl.engines.threads import Threads

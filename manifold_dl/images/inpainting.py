@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import FILL, each_warning_once, require_unmasked
+from manifold_dl._missing import FILL
+from manifold_dl._validation import each_warning_once, require_unmasked
 from manifold_dl.coders import ForwardSelection
 from manifold_dl.images.defaults import cosines, tethered
 from manifold_dl.images.filling import smooth_fill

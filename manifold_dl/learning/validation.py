@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from manifold_dl._validation import Advice, as_matrix
+from manifold_dl._missing import Advice
+from manifold_dl._validation import as_matrix
 from manifold_dl.coders.calling import run_coder
 from manifold_dl.learning.batch_passes import computing_here
 from manifold_dl.learning.run_settings import Settings

@@ -152,8 +152,8 @@ def copy(source: np.ndarray, target: np.ndarray) -> None:
 def _multiply(rows: np.ndarray, tile: np.ndarray, products: np.ndarray) -> None:
     """The products of all rows with one tile: with OpenBLAS they take twice as long.
 
-    A large product would make it start threads, which stay busy for some 30 ms, waiting for the next one, on the
-    processors that our blocks are about to run on.
+    A large product would make it start threads, which stay busy for some 30 ms, waiting for the next one, on
+    the processors that our blocks are about to run on.
     """
     for j in range(0, len(rows), ROWS):
         _multiply_tile(rows[j : j + ROWS], tile, products[j : j + ROWS])
