@@ -5,8 +5,7 @@ the signals, and what the package refuses is the reason. So a plug-in is judged 
 package.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from manifold_dl.lab import parts
 from manifold_dl.lab.data import Data, Upload
 from manifold_dl.lab.job import Job, Stage, initial_point, make_job, make_problem
 from manifold_dl.lab.settings import NONE, OWN, PROBLEMS, Refused, Settings
+from manifold_dl.manifolds import feasible_set
 from manifold_dl.optimizers import LeadingSingularVector
 from manifold_dl.optimizers.by_name import optimizer as optimizer_by_name
 from manifold_dl.optimizers.requirements import require_methods
@@ -144,19 +144,30 @@ def _is_same(refusal: Refused, present: Refused | None, control: str) -> bool:
 
 
 def _usable(settings: Settings, own: Own) -> Settings:
-    """The settings, with numbers and data at their defaults where those alone are refused."""
+    """The settings, with the defaults of those controls alone whose numbers or data are refused."""
+    for _ in fields(Settings):  # each control is reset at most once
+        refusal = fault(settings, own)
+        if refusal is None or refusal.control in ("problem", *KINDS):
+            break
+        reset = replace(settings, **_reset(refusal.control, settings))
+        if reset == settings:
+            break
+        settings = reset
+    return settings
+
+
+def _reset(control: str, settings: Settings) -> dict[str, Any]:
+    """Values that can be used in the place of those of a control."""
     default = Settings()
-    refusal = fault(settings, own)
-    if refusal is None or refusal.control in ("problem", *KINDS):
-        return settings
-    numbers: Mapping[str, Any] = {
-        "data": "synthetic",
-        "ridge": "constant",
-        "mu": "0",
-        "start": "random",
-        "m": default.m,
-    }
-    return replace(settings, **numbers, n=default.n, sparsity=min(settings.d, 2), noise=0.0)
+    if control in ("mu", "ridge", "turns"):
+        return {"mu": default.mu, "ridge": default.ridge}
+    if control in ("typed", "start"):
+        return {"start": default.start}
+    if control == "sparsity":
+        return {"sparsity": 1}
+    if control in ("file", "data", "n"):  # no file, or too small a picture: signals as long as its patches
+        return {"data": "synthetic", "m": settings.length}
+    return {control: getattr(default, control)}
 
 
 def _of_line_searcher(settings: Settings, option: str) -> Refused | None:
@@ -181,6 +192,11 @@ def _try(job: Job) -> None:
             raise Refused("schedule", error) from None
     alpha, mu = min(job.penalties, key=lambda pair: pair[1])
     stage = Stage(atoms, few.start, few.support, alpha, mu)
+    m, d = few.start.shape
+    try:
+        feasible_set(job.manifold, m, d if atoms is None else len(atoms))
+    except Exception as error:
+        raise Refused("manifold", error) from None
     try:
         problem = make_problem(few, stage, threads=1)
         start = initial_point(few, stage, problem)

@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+from pymanopt.manifolds import Stiefel
 from pymanopt.manifolds.manifold import Manifold
 
 from manifold_dl.components.errors import raise_named
@@ -158,6 +159,11 @@ def _made(factory: Factory, m: int, k: int) -> Manifold:
     except Exception as error:
         if _is_ours(factory) and isinstance(error, ValueError | TypeError):
             raise  # the message is a sentence already
+        if factory is Stiefel and k > m:
+            raise ValueError(
+                f"manifold=Stiefel: k={k} atoms cannot be orthonormal in m={m} dimensions; for an overcomplete "
+                f"dictionary use Spheres or sets of at most m={m} atoms."
+            ) from None
         fewer = f" For k > m, use Spheres or sets of at most m={m} atoms." if k > m else ""
         raise ValueError(
             f"manifold={name} raised {type(error).__name__} when called with (m, k) = ({m}, {k}): {error}. "

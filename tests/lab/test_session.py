@@ -1,5 +1,6 @@
 import gc
 import io
+from dataclasses import replace
 from threading import Event
 
 import numpy as np
@@ -19,6 +20,32 @@ SMALL = {"m": 8, "d": 12, "n": 100, "sparsity": 2, "iterations": 5}
 def test_lists_are_those_of_the_registry():
     for control, kind in KINDS.items():
         assert set(plugins.available(kind)) <= set(options(control))
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"data": "picture", "mu": "0.1, x"},
+        {"data": "picture", "ridge": "continuation"},
+        {"data": "picture", "start": "typed", "typed": "1"},
+        {"data": "picture", "problem": "lasso_problem", "alpha": "x"},
+        {"data": "file"},
+    ],
+    ids=lambda refused: ", ".join(refused.values()),
+)
+def test_what_is_wrong_elsewhere_disables_no_manifold(refused):
+    """Patches have m = 64 and 32 atoms fit, whatever is wrong with another control."""
+    settings = Settings(**refused)
+    assert fault(settings) is not None
+    assert reasons(settings)["manifold"] == {}
+    assert set(reasons(replace(settings, d=65))["manifold"]) == {"Orthonormal", "Stiefel"}
+
+
+@pytest.mark.parametrize("manifold", ["Orthonormal", "Stiefel"])
+def test_too_many_orthonormal_atoms_are_refused_at_the_manifold_in_our_words(manifold):
+    refusal = fault(Settings(m=8, d=12, n=50, sparsity=2, manifold=manifold))
+    assert refusal.control == "manifold" and "k=12 atoms cannot be orthonormal in m=8" in str(refusal)
+    assert "Need n >= p" not in str(refusal)  # Pymanopt's words
 
 
 @pytest.mark.parametrize("problem", ["update_problem", "lasso_problem"])
