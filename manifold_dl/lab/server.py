@@ -13,6 +13,7 @@ PORT = 2718
 HOST = "127.0.0.1"
 NO_CODE = "MANIFOLD_DL_LAB_NO_CODE"  # the page runs in this process; the environment tells it of --no-code
 LONGEST = 120  # seconds that are waited for the kernels; with those on the disk it is less than one
+_HEADERS = (b"host", b"origin")
 CLOSED = 30  # seconds after a page is closed, or loaded anew, until its runs end
 _HERE = Path(__file__).parent
 
@@ -66,7 +67,8 @@ def make_app(token: str) -> Any:
     Parameters
     ----------
     token : str
-        Without it, in the address or in the cookie that the address sets, nothing is served.
+        Without it, in the address or in the cookie that the address sets, nothing is served. A request that
+        names another host, or comes from the page of another one, is answered with 403 even with it.
 
     Returns
     -------
@@ -75,7 +77,37 @@ def make_app(token: str) -> Any:
     import marimo
 
     builder = marimo.create_asgi_app(token=token, quiet=True, html_head=head(), session_ttl=CLOSED)
-    return builder.with_app(path="/", root=str(_HERE / "app.py")).build()
+    return _own_pages_only(builder.with_app(path="/", root=str(_HERE / "app.py")).build())
+
+
+def _own_pages_only(app: Any) -> Any:
+    """The application, refusing what pages of other servers send: browsers attach the cookie to that, too.
+
+    A host that is not this machine is a name that somebody made point to it (DNS rebinding). Cookies do not
+    tell ports apart, so a page of another port has to be refused by its origin.
+    """
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan" or _is_own(scope):
+            await app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()  # the connection; closed before it is accepted, which is answered with 403
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            headers = [(b"content-type", b"text/plain; charset=utf-8")]
+            await send({"type": "http.response.start", "status": 403, "headers": headers})
+            text = "The lab answers its own page only, at the address that it printed."
+            await send({"type": "http.response.body", "body": text.encode()})
+
+    return guarded
+
+
+def _is_own(scope: Any) -> bool:
+    """Whether a request names this server as its host and, if it names an origin, as its origin."""
+    hosts, origins = ([value for name, value in scope["headers"] if name == wanted] for wanted in _HEADERS)
+    port = scope["server"][1]
+    own = {(name if port == 80 else f"{name}:{port}").encode() for name in (HOST, "localhost")}
+    return len(hosts) == 1 and hosts[0] in own and all(o == b"http://" + hosts[0] for o in origins)
 
 
 def head() -> str:
