@@ -87,6 +87,9 @@ def test_every_kind_can_be_registered_and_passes_our_checks(installed):
     assert check_manifold(plugins.get("manifolds", "plane")(4, 3))
     assert check_regularizer(plugins.get("regularizers", "peaks")(weight=2.0))
     assert plugins.get("optimizers", "patient")(verbosity=0).run
+    assert plugins.get("line_searchers", "halving")().search
+    halves = [half.tolist() for half in plugins.get("schedules", "halves")().subsets(4, None)]
+    assert halves == [[0, 1], [2, 3]]
 
 
 @pytest.mark.filterwarnings(LEFT_OUT)

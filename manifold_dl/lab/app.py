@@ -65,13 +65,35 @@ def _state(NO_CODE, Session, from_query, mo, os):
     get_initial, set_initial = mo.state((_settings, _messages))
     get_changes, set_changes = mo.state(0)  # counts what buttons did and how runs ended
     get_live, set_live = mo.state(False)  # whether the page asks for news of a run
+    # What few changes alter has a state of its own: a cell that draws it need not run at every step.
+    get_own, set_own = mo.state(None)
+    get_solved, set_solved = mo.state(())
+    get_numbers, set_numbers = mo.state(())
 
     def changed():
         session.check_missions()
+        for get, set_, now in (
+            (get_live, set_live, session.is_active),
+            (get_own, set_own, session.own.regularizer),
+            (get_solved, set_solved, tuple(session.solved)),
+            (get_numbers, set_numbers, tuple(session.numbers)),
+        ):
+            if get() != now:
+                set_(now)
         set_changes(lambda count: count + 1)
-        set_live(session.is_active)
 
-    return changed, get_changes, get_initial, get_live, session, set_initial, set_live
+    return (
+        changed,
+        get_changes,
+        get_initial,
+        get_live,
+        get_numbers,
+        get_own,
+        get_solved,
+        session,
+        set_initial,
+        set_live,
+    )
 
 
 @app.cell
@@ -82,7 +104,8 @@ def _controls(get_initial, session, widgets):
 
 
 @app.cell
-def _chosen(controls, session, widgets):
+def _chosen(controls, get_own, session, widgets):
+    get_own()  # the regularizer of one's own may be right by now, or wrong
     settings, refusal = widgets.read(controls.value, session)
     return refusal, settings
 
@@ -93,8 +116,7 @@ def _head(mo, cards):
 
 
 @app.cell
-def _panel(address_messages, controls, get_changes, mo, refusal, session, settings, widgets):
-    get_changes()  # a regularizer of one's own may have become available
+def _panel(address_messages, controls, mo, refusal, session, settings, widgets):
     mo.Html(widgets.panel(controls, settings, session, refusal, address_messages))
 
 
@@ -154,8 +176,7 @@ def _chooser(get_changes, mo, session):
 
 
 @app.cell
-def _delete(changed, get_changes, mo, session):
-    get_changes()
+def _delete(changed, get_numbers, mo, session):
 
     def _remove(number):
         def act(_value):
@@ -166,7 +187,7 @@ def _delete(changed, get_changes, mo, session):
 
     delete_buttons = [
         mo.ui.button(label="✕", tooltip="delete this run", on_change=_remove(number))
-        for number in session.numbers
+        for number in get_numbers()
     ]
     return (delete_buttons,)
 
@@ -208,7 +229,7 @@ def _details(
     else:
         _patch = _run.job.data.patch if _run else widgets.patch_of(settings)
         _right = cards.atoms_card(atoms_figure(_dictionary, _patch), "", atoms=_dictionary.shape[1])
-    mo.Html(cards.two(_left, _right))
+    mo.Html(cards.two(_left, _right, index if index > 0 else _last))
 
 
 @app.cell
@@ -223,9 +244,9 @@ def _editor(EXAMPLE, mo, session):
 @app.cell
 def _own(changed, editor, mo, cards, session, settings, taylor_figure):
     if session.allow_code:
-        _before = session.typed is not None and session.typed.is_right
+        _before = session.own.regularizer, len(session.solved)
         _typed = session.type(editor.value, settings)
-        if session.typed.is_right != _before or "gradient" in session.solved:
+        if (session.own.regularizer, len(session.solved)) != _before:
             changed()
         _figure = taylor_figure(_typed.taylor) if _typed.taylor is not None else ""
         _verdict = cards.verdict(_typed.verdict, _typed.is_right)
@@ -239,8 +260,7 @@ def _own(changed, editor, mo, cards, session, settings, taylor_figure):
 
 
 @app.cell
-def _code(cards, code, get_changes, mo, own_text, refusal, session, settings, to_query):
-    get_changes()
+def _code(cards, code, mo, own_text, refusal, session, settings, to_query):
     _text = "" if refusal else code(settings, session.upload, own_text)
     mo.Html(cards.code_card(_text, to_query(settings)))
 
@@ -258,8 +278,8 @@ def _setups(MISSIONS, mo, set_initial):
 
 
 @app.cell
-def _missions(MISSIONS, get_changes, mo, cards, session, setup_buttons):
-    get_changes()
+def _missions(MISSIONS, get_solved, mo, cards, session, setup_buttons):
+    get_solved()
     mo.Html(cards.missions_card(MISSIONS, session.solved, setup_buttons, session.allow_code))
 
 

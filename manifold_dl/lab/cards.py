@@ -163,10 +163,10 @@ def atom_numbers(dictionary: object) -> str:
     return element("p", "The atom: " + tag("span", numbers, class_="mdl-atom"), class_="mdl-hint")
 
 
-def two(left: str, right: str) -> str:
-    """Two cards side by side."""
+def two(left: str, right: str, step: int) -> str:
+    """Two cards side by side, which show a step."""
     cards = element("div", left, class_="mdl-card") + element("div", right, class_="mdl-card")
-    return element("div", cards, class_="mdl-figures")
+    return element("div", cards, class_="mdl-figures", data_step=step)
 
 
 def own_card(editor: object, verdict: str, figure: str, printed: str = "") -> str:

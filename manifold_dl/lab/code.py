@@ -11,6 +11,7 @@ from typing import Any
 from pymanopt.optimizers import NelderMead, ParticleSwarm
 
 from manifold_dl import plugins
+from manifold_dl.components.entry_points import metadata_read_once
 from manifold_dl.lab import parts
 from manifold_dl.lab.data import Upload, snr_db
 from manifold_dl.lab.settings import NONE, OWN, Settings
@@ -20,6 +21,7 @@ from manifold_dl.schedules import AllAtoms
 _FOLDERS = ("manifolds", "regularizers", "schedules", "optimizers", "line_search")
 
 
+@metadata_read_once()
 def code(settings: Settings, upload: Upload | None = None, own_text: str = "") -> str:
     """The Python of these settings.
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl.components.entry_points import metadata_read_once
 from manifold_dl.lab.job import Job, Stage, initial_point, solve
 from manifold_dl.lab.watching import Search, WatchedProblem, watched_searcher
 from manifold_dl.optimizers import OptimizerRun
@@ -195,7 +196,8 @@ class Run:
     def _run(self) -> None:
         self._begun = self._clock()
         try:
-            self._solve()
+            with metadata_read_once():  # every stage looks its optimizer up
+                self._solve()
             end, message = State.FINISHED, ""
         except StopRun:
             end, message = State.STOPPED, ""

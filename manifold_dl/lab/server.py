@@ -129,16 +129,21 @@ def address(port: int, token: str, query: str = "") -> str:
 
 def warm_up() -> None:
     """Run a small problem, so that kernels are compiled, or read from disk, before the page is opened."""
-    from manifold_dl.lab.compatibility import reasons
-    from manifold_dl.lab.job import make_job
-    from manifold_dl.lab.run import Run
+    from manifold_dl.lab.figures import atoms_figure, search_figure
+    from manifold_dl.lab.session import Session
     from manifold_dl.lab.settings import Settings
 
-    for optimizer in ("ConjugateGradient", "TrustRegions"):
-        run = Run(make_job(Settings(m=4, d=6, n=20, sparsity=2, iterations=2, optimizer=optimizer)))
-        run.resume()
-        run.wait(60)
-    reasons(Settings())
+    session = Session()
+    for optimizer in ("SteepestDescent", "ConjugateGradient", "TrustRegions"):
+        session.run(Settings(m=4, d=6, n=20, sparsity=2, iterations=2, optimizer=optimizer))
+        if session.current is None or not session.current.wait(60).is_over:
+            continue
+        session.measure()
+        found = session.search(1)
+        if found is not None:  # what the first step shows
+            search_figure(*found)
+    atoms_figure(session.runs[-1].dictionary)
+    session.reasons(Settings())
 
 
 def _listener(port: int) -> socket.socket:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl.components.entry_points import metadata_read_once
 from manifold_dl.lab.compatibility import Own, fault, reasons
 from manifold_dl.lab.data import Upload
 from manifold_dl.lab.job import make_job, make_problem
@@ -125,6 +126,7 @@ class Session:
             self.runs[index].stop()
             del self.runs[index], self.numbers[index]
 
+    @metadata_read_once()
     def names(self) -> list[str]:
         """A name for every run: what differs among them."""
         settings = [run.job.settings for run in self.runs]
@@ -175,6 +177,7 @@ class Session:
             if found is not None:
                 self.solved[mission.key] = found
 
+    @metadata_read_once()
     def _active_or_new(self, settings: Settings) -> Run:
         run, made_from = self.current, (settings, self.upload, self._own_of(settings))
         if run is not None and not (run.state.is_over or run.is_stopping) and self._made_from == made_from:

@@ -8,6 +8,7 @@ import marimo as mo
 import numpy as np
 
 from manifold_dl import plugins
+from manifold_dl.components.entry_points import metadata_read_once
 from manifold_dl.lab import page
 from manifold_dl.lab.compatibility import KINDS, Own, options
 from manifold_dl.lab.data import FILES, Upload
@@ -22,6 +23,7 @@ _TEXTS = ("mu", "alpha", "typed", "weight")
 _SLIDERS = {"n": 10, "noise": 1}  # and their steps; those of the others are 1
 
 
+@metadata_read_once()
 def controls(settings: Settings, own: Own) -> Any:
     """All controls, with these settings as their values.
 
@@ -57,6 +59,7 @@ def _control(name: str, value: Any, own: Own) -> Any:
     return mo.ui.slider(low, high, step=step, value=value, debounce=True, include_input=True, full_width=True)
 
 
+@metadata_read_once()
 def read(values: Mapping[str, Any], session: Session) -> tuple[Settings, Refused | None]:
     """The settings that the controls show, and why they cannot be run, if so.
 
@@ -89,6 +92,7 @@ def read(values: Mapping[str, Any], session: Session) -> tuple[Settings, Refused
     return settings, refusal
 
 
+@metadata_read_once()
 def panel(
     controls: Any, settings: Settings, session: Session, refusal: Refused | None, messages: Mapping[str, str]
 ) -> str:
@@ -112,9 +116,9 @@ def panel(
     """
     reasons = session.reasons(settings)
     is_matrix = session.upload is not None and not session.upload.is_picture
-    sections = []
+    has_size, sections = _has_size(settings), []
     for title, names in page.SECTIONS.items():
-        shown = [name for name in names if page.is_shown(name, settings, _has_size(settings), is_matrix)]
+        shown = [name for name in names if page.is_shown(name, settings, has_size, is_matrix)]
         if refusal is not None and refusal.control in names and refusal.control not in shown:
             shown.append(refusal.control)
         made = []

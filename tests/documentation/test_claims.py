@@ -5,6 +5,7 @@ the files and programs it names.
 """
 
 import csv
+import json
 import re
 import subprocess
 import sys
@@ -116,3 +117,14 @@ def test_table_of_the_readme_agrees_with_the_results(monkeypatch):
 
     assert hidden_table.with_table(README) == README, "run python docs/hidden_table.py"
     assert "`cd`" in hidden_table.table() and "`lars`" in README
+
+
+def test_speeds_of_the_lab_are_those_that_were_measured():
+    page = (ROOT / "docs" / "lab.md").read_text(encoding="utf-8")
+    lines = (ROOT / "benchmarks" / "results" / "lab.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [row for row in map(json.loads, lines) if "measured" in row]
+    assert {row["bound"] for row in rows} == {5.0, 0.3}
+    for row in rows:
+        numbers = f"{row['median']:.2f} | {row['longest']:.2f} | {row['bound']:g}"
+        assert f"| {row['measured']} ({len(row['seconds'])} times) | {numbers} |" in page
+        assert row["median"] <= row["bound"]

@@ -7,7 +7,6 @@ import contextlib
 import io
 import urllib.request
 
-import numpy as np
 import pytest
 from chromium import HAS_DRIVER
 
@@ -185,23 +184,6 @@ def test_the_sphere_is_turned_by_the_keyboard(page):
     page.driver.execute_script("arguments[0].focus()", sphere)
     sphere.send_keys("\ue012")  # the left arrow
     page.wait("document.querySelector('mdl-sphere').dataset.drawn !== arguments[0]", before)
-
-
-def test_a_file_of_ones_own_is_read_and_a_damaged_one_explained(page, tmp_path):
-    good, bad = tmp_path / "signals.npy", tmp_path / "damaged.npy"
-    np.save(good, np.random.default_rng(0).standard_normal((50, 6)))
-    bad.write_bytes(b"no array")
-    page.open(**SMALL)
-    page.choose("data", "your own file")
-    message = "document.querySelector('[data-control=file] .mdl-message')"
-    page.wait(f"{message}?.textContent.startsWith('Choose a file')")
-    page.inside("file", "file", "input[type=file]").send_keys(str(bad))
-    page.wait(f"{message}?.textContent.startsWith('damaged.npy holds no matrix of finite numbers')")
-    page.inside("file", "file", "input[type=file]").send_keys(str(good))
-    page.wait("!document.querySelector('[data-control=file] .mdl-message')")
-    page.click("Run")
-    page.wait_for_state("finished")
-    assert "signals.npy" in page.text(".mdl-code code")
 
 
 @pytest.mark.parametrize("width", [1280, 800])

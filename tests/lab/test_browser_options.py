@@ -31,13 +31,23 @@ def server(request, tmp_path):
 @pytest.mark.parametrize("server", [((), True)], indirect=True, ids=["plug-in"])
 def test_components_of_an_installed_package_are_in_the_lists_and_run(page):
     page.open(**SMALL)
-    lists = {"optimizer": "patient", "manifold": "plane", "regularizer": "peaks"}
+    lists = {
+        "optimizer": "patient",
+        "manifold": "plane",
+        "regularizer": "peaks",
+        "line_searcher": "halving",
+        "schedule": "halves",
+    }
     for control, name in lists.items():
         assert name in page.js(OPTIONS, page.inside(control, "dropdown", "select"))
     page.choose("optimizer", "patient")
     page.wait_for_code("from manifold_dl_example import Patient")
     page.choose("regularizer", "peaks")
     page.wait_for_code("Peaks(")
+    page.choose("line_searcher", "halving")
+    page.wait_for_code("line_searcher=Halving()")
+    page.choose("schedule", "halves")
+    page.wait_for_code("schedule = Halves()")
     page.click("Run")
     page.wait_for_state("finished")
     page.wait("document.querySelector('svg path.run.last')?.getAttribute('d').includes('L')")

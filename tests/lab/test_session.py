@@ -17,6 +17,39 @@ from manifold_dl.lab.settings import Refused, Settings
 SMALL = {"m": 8, "d": 12, "n": 100, "sparsity": 2, "iterations": 5}
 
 
+def test_the_page_reads_the_metadata_of_packages_once_for_each_redrawing(monkeypatch):
+    """It takes 15 ms, and there are 29 controls."""
+    pytest.importorskip("marimo")
+    from manifold_dl.components import entry_points as module
+    from manifold_dl.lab import widgets
+    from manifold_dl.lab.code import code
+
+    session, settings, reads = Session(), Settings(**SMALL), []
+    controls, read = widgets.controls(settings, session.own), module.entry_points
+    session.run(settings)
+    session.current.wait(300)
+    session.reasons(settings)
+    monkeypatch.setattr(module, "entry_points", lambda **of: reads.append(1) or read(**of))
+    for redraw in (
+        lambda: widgets.panel(controls, settings, session, None, {}),
+        lambda: code(settings),
+        session.names,
+    ):
+        reads.clear()
+        redraw()
+        assert len(reads) <= 1
+
+
+def test_a_run_reads_the_metadata_of_packages_once(monkeypatch):
+    from manifold_dl.components import entry_points as module
+
+    session, reads, read = Session(), [], module.entry_points
+    monkeypatch.setattr(module, "entry_points", lambda **of: reads.append(1) or read(**of))
+    session.run(Settings(**SMALL, schedule="OneAtATime"))  # 12 stages, each with an optimizer
+    assert session.current.wait(300) is State.FINISHED
+    assert len(reads) <= 2  # where it is made, and in its thread
+
+
 def test_lists_are_those_of_the_registry():
     for control, kind in KINDS.items():
         assert set(plugins.available(kind)) <= set(options(control))

@@ -121,16 +121,17 @@ class Axes:
 
     def _grid(self) -> list[str]:
         low, high, start, end = self.height - self.bottom, self.top, self.left, self.width - self.right
-        marks = []
+        marks, lines = [], []
         for value, text in _ticks(self.x, self.log_x, self.whole_x):
             x = self.px(value)
-            marks.append(tag("line", x1=x, x2=x, y1=low, y2=high, class_="grid"))
+            lines.append(f"M{x:.1f} {low}V{high}")
             marks.append(tag("text", text, x=x, y=low + 16, text_anchor="middle", class_="tick"))
         for value, text in _ticks(self.y, self.log_y):
             y = self.py(value)
-            marks.append(tag("line", x1=start, x2=end, y1=y, y2=y, class_="grid"))
+            lines.append(f"M{start} {y:.1f}H{end}")
             marks.append(tag("text", text, x=start - 7, y=y + 4, text_anchor="end", class_="tick"))
-        marks.append(tag("path", d=f"M{start} {high}V{low}H{end}", fill="none", class_="frame"))
+        frame = tag("path", d=f"M{start} {high}V{low}H{end}", fill="none", class_="frame")
+        marks = [tag("path", d="".join(lines), class_="grid"), frame, *marks]
         middle = (start + end) / 2
         marks.append(
             tag("text", self.x_label, x=middle, y=self.height - 8, text_anchor="middle", class_="name")

@@ -46,3 +46,25 @@ class Peaks:
 
     def value(self, dictionary):
         return self.weight * anp.sum(dictionary**4)
+
+
+@dataclass(frozen=True)
+class Halving:
+    """Halve the step until the cost falls."""
+
+    def search(self, objective, manifold, x, d, f0, df0):
+        t = 1 / max(float(np.linalg.norm(d)), 1e-300)
+        for _ in range(60):
+            point = manifold.retraction(x, t * d)
+            if objective(point) < f0:
+                return t * float(manifold.norm(x, d)), point
+            t /= 2
+        return 0.0, x
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The first half of the atoms, then the second."""
+
+    def subsets(self, n_atoms, rng):
+        yield from np.array_split(np.arange(n_atoms), 2)
