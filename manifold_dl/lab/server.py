@@ -3,6 +3,7 @@
 import os
 import secrets
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -26,7 +27,7 @@ def serve(
     open_browser: bool = True,
     announce: Callable[[str], None] = print,
 ) -> None:
-    """Serve the page until Ctrl-C.
+    """Serve the page until Ctrl-C, which ends the process.
 
     Parameters
     ----------
@@ -58,7 +59,11 @@ def serve(
         daemon=True,
         name="manifold-dl lab: open",
     ).start()
-    server.run(sockets=[listener])
+    try:
+        server.run(sockets=[listener])
+    finally:
+        if server.started and server.should_exit:  # Ctrl-C, not a failure to start
+            _end_process()
 
 
 def make_app(token: str) -> Any:
@@ -144,6 +149,13 @@ def warm_up() -> None:
             search_figure(*found)
     atoms_figure(session.runs[-1].dictionary)
     session.reasons(Settings())
+
+
+def _end_process() -> None:
+    """End at once: Python would wait for marimo's thread of every page, which waits for messages."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _listener(port: int) -> socket.socket:

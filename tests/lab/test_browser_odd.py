@@ -79,3 +79,16 @@ def page_without_cache(driver, tmp_path):
     with watched_page(driver, server) as page:
         yield page
     server.stop()
+
+
+def test_ctrl_c_ends_the_server_while_a_page_is_open(driver):
+    from driven_page import Page, Server
+
+    server = Server()
+    page = Page(driver, server).open(**SMALL)
+    page.click("Run")
+    page.wait_for_state("finished")
+    server.stop()  # which kills what has not ended after 10 s
+    driver.get("about:blank")
+    page.requests_elsewhere(), page.console_errors()  # that the connection was lost
+    assert server.process.returncode == 0
