@@ -69,6 +69,7 @@ def _state(NO_CODE, Session, from_query, mo, os):
     get_own, set_own = mo.state(None)
     get_solved, set_solved = mo.state(())
     get_numbers, set_numbers = mo.state(())
+    get_shown, set_shown = mo.state(None)  # the run whose steps can be chosen, and how many there are
 
     def changed():
         session.check_missions()
@@ -77,6 +78,7 @@ def _state(NO_CODE, Session, from_query, mo, os):
             (get_own, set_own, session.own.regularizer),
             (get_solved, set_solved, tuple(session.solved)),
             (get_numbers, set_numbers, tuple(session.numbers)),
+            (get_shown, set_shown, session.shown),
         ):
             if get() != now:
                 set_(now)
@@ -89,6 +91,7 @@ def _state(NO_CODE, Session, from_query, mo, os):
         get_live,
         get_numbers,
         get_own,
+        get_shown,
         get_solved,
         session,
         set_initial,
@@ -166,11 +169,10 @@ def _bar(
 
 
 @app.cell
-def _chooser(get_changes, mo, session):
-    get_changes()
-    _steps = len(session.current.iterates) - 1 if session.current else 0
+def _chooser(get_shown, mo):
+    _number, _steps = get_shown() or (None, 0)
     step = None
-    if _steps > 1 and not session.is_active:
+    if _steps > 1:
         step = mo.ui.slider(1, _steps, value=_steps, show_value=True, full_width=True)
     return (step,)
 

@@ -80,6 +80,13 @@ class Session:
         return self.current is not None and self.current.state is State.RUNNING
 
     @property
+    def shown(self) -> tuple[int, int] | None:
+        """The number of the last run and its steps, any of which can be chosen; None while it computes."""
+        if self.current is None or self.is_active:
+            return None
+        return self.numbers[-1], len(self.current.iterates) - 1
+
+    @property
     def own(self) -> Own:
         """The user's file and regularizer."""
         regularizer = self.typed.regularizer if self.typed else None

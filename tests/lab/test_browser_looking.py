@@ -68,6 +68,11 @@ def test_the_slider_chooses_the_step_whose_search_is_shown(page):
     page.wait("document.querySelector('.mdl-tiles').dataset.step === '2'")
     assert page.value() > value
     assert page.js("document.querySelector('svg circle.chosen') !== null")
+    # What has nothing to do with the run leaves the choice as it is: a mission that is completed elsewhere.
+    page.write_regularizer("def R(D):\n return np.sum(D**4)\ndef gradient(D):\n return 3.9 * D**3\n")
+    page.wait("document.querySelector('[data-mission=gradient].done')")
+    assert page.js(FIGURES) == "2"
+    step(page, 4)  # another step is shown at once
 
 
 def test_the_sphere_is_turned_by_dragging(page):

@@ -114,7 +114,7 @@ customElements.define("mdl-sphere", class extends HTMLElement {
   }
   draw() {
     const data = JSON.parse(this.dataset.paths || '{"paths": [], "truth": []}');
-    const width = this.clientWidth || 320, height = Math.min(width, 360), ratio = window.devicePixelRatio || 1;
+    const width = this.clientWidth || 320, height = Math.min(Math.max(0.66 * width, 220), 340), ratio = window.devicePixelRatio || 1;
     this.canvas.width = width * ratio; this.canvas.height = height * ratio; this.canvas.style.height = height + "px";
     const pen = this.canvas.getContext("2d"), style = getComputedStyle(this), colour = (name) => style.getPropertyValue(name).trim();
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
