@@ -52,9 +52,7 @@ def measured(folder):
     driver = start_browser(folder)
     try:
         page = Page(driver, server)
-        openings = [
-            seconds(page, lambda: driver.get(server.address), PICTURES) for _ in range(OPENINGS)
-        ]
+        openings = [seconds(page, lambda: driver.get(server.address), PICTURES) for _ in range(OPENINGS)]
         page.open(m=16, d=32, n=300, sparsity=4)
         steps = [seconds(page, lambda: page.click("Step ▸"), SHOWN, k) for k in range(1, STEPS + 1)]
     finally:
@@ -89,7 +87,9 @@ def main():
             "measured": name, "median": round(statistics.median(times), 3), "longest": round(max(times), 3),
             "bound": BOUNDS[name], "seconds": [round(t, 3) for t in times],
         })  # fmt: skip
-    RESULTS.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    RESULTS.write_text(
+        "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8"
+    )
     head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     tail = rest.split(END)[1]
     PAGE.write_text(f"{head}{BEGIN}\n{table(lines)}\n{END}{tail}", encoding="utf-8")

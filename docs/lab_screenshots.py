@@ -83,9 +83,8 @@ def run(page):
     page.click("Run")
     page.wait("document.querySelectorAll('.mdl-run').length === arguments[0]", runs + 1)
     page.wait_for_state("finished")
-    page.wait(
-        "document.querySelector('.mdl-status').dataset.steps === document.querySelector('.mdl-figures').dataset.step"
-    )
+    steps = page.steps()
+    page.wait("document.querySelector('.mdl-figures').dataset.step === String(arguments[0])", steps)
 
 
 def show_step(page, count):
@@ -137,7 +136,9 @@ def resize(page, width, height):
 
 def main():
     server = Server()
-    scenes = [scene for scene in (compare, sphere, missions) if scene.__name__ in sys.argv[1:] or not sys.argv[1:]]
+    scenes = [
+        scene for scene in (compare, sphere, missions) if scene.__name__ in sys.argv[1:] or not sys.argv[1:]
+    ]
     try:
         for scene in scenes:
             for look in ("light", "dark"):

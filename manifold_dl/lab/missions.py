@@ -156,7 +156,9 @@ MISSIONS = (
         "Reach 10⁻⁶ in under 60 evaluations",
         "Steepest descent with golden section needs hundreds of evaluations until f is 10⁻⁶ ‖Y‖². "
         "Find an optimizer and a line searcher that need fewer than 60.",
-        "Switch the axis to evaluations. Slopes make a line search cheap; curvature makes steps good.",
+        "Switch the axis to evaluations. A probe is an evaluation: WolfeSearch, which knows slopes, needs "
+        "two to five where GoldenSection needs twenty or more. ConjugateGradient and LBFGS remember earlier "
+        "steps, and TrustRegions uses curvature.",
         _SLOW,
         _fast,
     ),
@@ -164,8 +166,10 @@ MISSIONS = (
         "singular",
         "Get stuck at a singular point, and out of it with a ridge",
         "With few signals and μ = 0 descent can end where the atoms of a support are nearly dependent: κ is "
-        "large, and the gradient is not small. Let one run get stuck, then lead it out.",
-        "Choose several μ, in turn, and type 0, 0.1, 0.01, 0: the first of them ends at the singular point.",
+        "large, and the gradient is not small. Run once and look at κ; then find ridges μ, in turn, such "
+        "that a run gets stuck there and goes on to a much smaller f.",
+        "As schedule of μ choose “several, in turn”, and type the ridges 0, 0.1, 0.01, 0: the first of them "
+        "ends at the singular point, and the last one compares f without a ridge.",
         replace(_SLOW, n=78, seed=1, iterations=150, line_searcher="WolfeSearch"),
         _singular,
     ),
@@ -174,7 +178,8 @@ MISSIONS = (
         "Make K-SVD out of SimCO",
         "K-SVD is SimCO with one atom at a time. Choose schedule and optimizer such that the dictionary "
         "after a sweep is that of K-SVD.",
-        "For one atom the minimum has a closed form, the leading singular vector.",
+        "The schedule OneAtATime. For one atom the minimum has a closed form, which the optimizer "
+        "LeadingSingularVector computes; it can be chosen once the schedule is.",
         Settings(m=8, d=12, n=200, sparsity=2, optimizer="ConjugateGradient", line_searcher="WolfeSearch"),
         _ksvd,
     ),
@@ -183,8 +188,9 @@ MISSIONS = (
         "Find a start in the bad set of Theorem 1",
         "With one atom, descent finds the best one, u₁, from every start outside of the great circle B that "
         "is orthogonal to it. Run once to see u₁, then type a start in B, and stay there.",
-        "The numbers of the atom stand below the sphere. (a, b, c) is orthogonal to (b, −a, 0); choose the "
-        "start “typed”, and separate its numbers by spaces.",
+        "The numbers of the atom stand below the sphere. (a, b, c) is orthogonal to (b, −a, 0): as start "
+        "choose “typed”, and type b, −a and 0, separated by spaces, with all ten digits. From a start that "
+        "is 10⁻⁶ away from B, descent escapes.",
         Settings(
             m=3, d=1, n=10, sparsity=1, noise=100.0, seed=27, line_searcher="WolfeSearch", iterations=30
         ),
@@ -195,16 +201,17 @@ MISSIONS = (
         "Halve the coherence at less than 1 % error",
         "With few signals many dictionaries fit. Run once without a regularizer, then find one, and a "
         "weight, with half the coherence and an error ‖Y − DX‖/‖Y‖ below 1 %.",
-        "Coherence, with a weight between 0.001 and 0.1.",
+        "The regularizer Coherence, with a weight between 0.003 and 0.03: less does too little, and more "
+        "costs too much error.",
         Settings(n=30, ridge="in turn", mu="0.1, 0.01, 0", optimizer="LBFGS", line_searcher="WolfeSearch"),
         _coherence,
     ),
     Mission(
         "gradient",
         "Break a gradient, and let the check find it",
-        "Below “Your own regularizer”, add a function gradient(D) that is almost right. The Taylor remainder "
-        "then falls with slope 1 instead of 2.",
-        "For R(D) = np.sum(D**4) the gradient is 4 * D**3. Return 3.9 * D**3.",
+        "In the box “Your own regularizer”, add a function gradient(D) that is almost right. The Taylor "
+        "remainder then falls with slope 1 instead of 2.",
+        "Let R(D) return np.sum(D**4). Its gradient is 4 * D**3: add def gradient(D): return 3.9 * D**3.",
         Settings(regularizer=NONE),
         _gradient,
     ),

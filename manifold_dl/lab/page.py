@@ -159,8 +159,8 @@ def control(
             element("li", f"<b>{html.escape(option)}</b> {html.escape(why)}")
             for option, why in reasons.items()
         )
-        count = "1 option does" if len(reasons) == 1 else f"{len(reasons)} options do"
-        summary = tag("summary", f"{count} not go with the rest: why?")
+        count = "1 option is" if len(reasons) == 1 else f"{len(reasons)} options are"
+        summary = tag("summary", f"{count} disabled: why?")
         parts.append(element("details", summary + element("ul", lines), class_="mdl-reasons"))
     return element("div", "".join(parts), class_="mdl-control", data_control=name)
 

@@ -161,8 +161,8 @@ def _made(factory: Factory, m: int, k: int) -> Manifold:
             raise  # the message is a sentence already
         if factory is Stiefel and k > m:
             raise ValueError(
-                f"manifold=Stiefel: k={k} atoms cannot be orthonormal in m={m} dimensions; for an overcomplete "
-                f"dictionary use Spheres or sets of at most m={m} atoms."
+                f"manifold=Stiefel: k={k} atoms cannot be orthonormal in m={m} dimensions; for an "
+                f"overcomplete dictionary use Spheres or sets of at most m={m} atoms."
             ) from None
         fewer = f" For k > m, use Spheres or sets of at most m={m} atoms." if k > m else ""
         raise ValueError(

@@ -51,7 +51,9 @@ def test_cards_neither_overlap_nor_leave_the_page_nor_stand_half_empty(shown):
 @pytest.mark.parametrize("shown", LOOKS, indirect=True, ids=lambda look: f"{look[0]}-{look[1]}")
 def test_what_is_drawn_stands_out_from_what_is_behind_it(shown):
     """The contrast that WCAG 2 asks of graphics is 3."""
-    part = "getComputedStyle(document.querySelector('[data-control=m] marimo-slider').shadowRoot.querySelector"
+    part = (
+        "getComputedStyle(document.querySelector('[data-control=m] marimo-slider').shadowRoot.querySelector"
+    )
     track, thumb = (f"{part}('[data-testid={name}]'))" for name in ("track", "thumb"))
     behind = _colour(shown, f"{track}.backgroundColor")
     knob = [_colour(shown, f"{thumb}.{name}") for name in ("backgroundColor", "borderTopColor")]

@@ -1,4 +1,4 @@
-"""What a user turns to look at a run, in a real browser: the axis, the step, the sphere; and what is not redrawn."""
+"""How a user looks at a run, in a real browser: the axis, the step, the sphere; and what is not redrawn."""
 
 import re
 
@@ -45,7 +45,9 @@ def test_the_switch_changes_the_axis_of_the_curve(page):
             " || button.parentElement.textContent.trim() === arguments[0])?.click() === undefined"
         )
         page.wait(choose, measure)
-        page.wait(f"document.querySelector('{CURVE}').getAttribute('aria-label').endsWith(arguments[0])", name)
+        page.wait(
+            f"document.querySelector('{CURVE}').getAttribute('aria-label').endsWith(arguments[0])", name
+        )
         texts = "[...document.querySelectorAll(arguments[0])].map(text => text.textContent)"
         assert name in page.js(texts, f"{CURVE} text.name")
         drawn.append(page.js("document.querySelector('svg path.run.last').getAttribute('d')"))

@@ -33,6 +33,32 @@ def test_a_mission_is_done_by_its_solution_only(key):
     assert session.solved[key].endswith(".")
 
 
+@pytest.mark.parametrize("weight", [0.003, 0.01, 0.03])
+def test_weights_of_the_hint_halve_the_coherence(weight):
+    session, begin = Session(), BY_KEY["coherence"].settings
+    assert "between 0.003 and 0.03" in BY_KEY["coherence"].hint
+    run(session, begin)
+    run(session, replace(begin, regularizer="Coherence", weight=weight))
+    assert "coherence" in session.solved
+
+
+@pytest.mark.parametrize("optimizer", ["ConjugateGradient", "LBFGS", "TrustRegions"])
+def test_optimizers_of_the_hint_are_fast_with_a_line_search_by_slopes(optimizer):
+    session, mission = Session(), BY_KEY["fast"]
+    assert optimizer in mission.hint and "WolfeSearch" in mission.hint
+    run(session, replace(mission.settings, optimizer=optimizer, line_searcher="WolfeSearch"))
+    assert session.solved["fast"].startswith(f"{optimizer} reached")
+
+
+def test_digits_that_are_left_out_lead_out_of_the_bad_set():
+    """As the hint says: 10⁻⁶ away from B, which is not seen in a figure, descent finds the best atom."""
+    session, begin = Session(), BY_KEY["bad set"].settings
+    run(session, begin)
+    a, b, _ = session.current.dictionary[:, 0]
+    run(session, replace(begin, start="typed", typed=f"{b:.6f} {-a:.6f} 0"))
+    assert "bad set" not in session.solved
+
+
 def test_a_start_in_the_bad_set_is_found_from_the_numbers_of_the_page():
     session, begin = Session(), BY_KEY["bad set"].settings
     run(session, begin)
