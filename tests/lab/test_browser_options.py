@@ -44,13 +44,13 @@ def test_components_of_an_installed_package_are_in_the_lists_and_run(page):
     page.wait_for_code("from manifold_dl_example import Patient")
     page.choose("regularizer", "peaks")
     page.wait_for_code("Peaks(")
+    page.click("Run")
+    page.wait_for_state("finished")
+    page.wait("document.querySelector('svg path.run.last')?.getAttribute('d').includes('L')")
     page.choose("line_searcher", "halving")
     page.wait_for_code("line_searcher=Halving()")
     page.choose("schedule", "halves")
     page.wait_for_code("schedule = Halves()")
-    page.click("Run")
-    page.wait_for_state("finished")
-    page.wait("document.querySelector('svg path.run.last')?.getAttribute('d').includes('L')")
 
 
 @pytest.mark.parametrize("server", [(("--no-code",), False)], indirect=True, ids=["no-code"])
