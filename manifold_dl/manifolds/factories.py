@@ -17,11 +17,16 @@ from manifold_dl.components.errors import raise_named
 from manifold_dl.manifolds.columnwise import norms
 from manifold_dl.manifolds.feasible import FeasibleSet, leads, projects
 from manifold_dl.manifolds.randomness import global_generator
+from manifold_dl.manifolds.spheres import Spheres
 
 Factory = Callable[[int, int], Manifold]
 
 # Far above rounding, and far below what any two different geometries differ by.
 _SMALL = 1e-6
+
+# Our own spheres treat every atom by itself: what holds for some atoms holds for thousands, at the memory of
+# some.
+FEW = 64
 
 
 def require_factory(factory: Any) -> None:
@@ -70,8 +75,11 @@ def feasible_set(factory: Factory, m: int, k: int) -> FeasibleSet:
     their signs, Orthonormal for orthonormal ones, or Spheres.
     """
     try:
-        example, relations, unit_atoms, separate_atoms = _facts(factory, m, k)
-        missing_methods = partial(_missing_methods, factory, m, k)
+        few = min(k, FEW) if _is_spheres(factory) else k
+        example, relations, unit_atoms, separate_atoms = _facts(factory, m, few)
+        if few < k:
+            example = np.broadcast_to(example[:, :1], (m, k))
+        missing_methods = partial(_missing_methods, factory, m, few)
         return FeasibleSet(factory(m, k), example, relations, unit_atoms, separate_atoms, missing_methods)
     except Exception as error:
         raise_named(error, factory, "manifold")
@@ -236,6 +244,11 @@ def _relates(manifold: Manifold, method: str, point_a: np.ndarray, point_b: np.n
         )
     except (NotImplementedError, np.linalg.LinAlgError, ArithmeticError):
         return False
+
+
+def _is_spheres(factory: Any) -> bool:
+    """Whether the factory is one of this package's classes of unit atoms that move by themselves."""
+    return isinstance(factory, type) and issubclass(factory, Spheres) and _is_ours(factory)
 
 
 def _label(factory: Any) -> str:

@@ -36,7 +36,7 @@ class EvaluationPolicy:
 class Evaluation(NamedTuple):
     """What is known at one dictionary. The end of a trusted line search has value and codes only."""
 
-    key: bytes  # the numbers of the dictionary: callers change arrays in place
+    key: bytes  # the numbers of the dictionary, or a digest: callers change arrays in place
     atoms: np.ndarray  # k×m, an atom in every row
     value: float  # without the constant of the objective
     codes: BlockMap  # its states are the codes, block by block

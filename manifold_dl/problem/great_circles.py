@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from manifold_dl.kernels import reduced
+from manifold_dl.kernels.memory import aligned
 from manifold_dl.kernels.reduced.reference import Positions
 from manifold_dl.problem.evaluation import Evaluation, EvaluationCache
 
@@ -84,7 +85,7 @@ class EvaluatedRestriction:
         return np.linalg.norm(self._direction, axis=1)
 
     def _atoms_at(self, t: float) -> np.ndarray:
-        atoms = np.empty_like(self._atoms)
+        atoms = aligned(self._atoms.shape, self._atoms.dtype)
         # As `Spheres.exp` does: to the last bit.
         reduced.sphere_exp(self._atoms, float(t) * self._direction, atoms)
         return atoms

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from manifold_dl.engines import BlockMap, Engine
+from manifold_dl.kernels.digest import digest
 from manifold_dl.kernels.memory import aligned_copy
 from manifold_dl.problem.counts import new_counts
 from manifold_dl.problem.evaluation import Evaluation, EvaluationCache, EvaluationPolicy
@@ -125,7 +126,7 @@ class Objective:
     ) -> Evaluation:
         """One pass over the signals: codes, value and gradient; from the cache if it is one of the last.
 
-        It counts as a value, or with `is_probe` as a probe of a line search.
+        It counts as a value, or with `is_probe` as a probe of a line search, whose array is then kept.
         """
         if type(point) is not np.ndarray or point.shape != self.shape or point.dtype != self.dtype:
             point = self.as_point(point)
@@ -145,11 +146,12 @@ class Objective:
             self.counts.probe += 1
         else:
             self.counts.value += 1
-        return self.cache.add(self._pass_over_signals(key, aligned_copy(point.T), keep_factors))
+        atoms = point.T if is_probe else aligned_copy(point.T)
+        return self.cache.add(self._pass_over_signals(key, atoms, keep_factors))
 
     def key(self, point: np.ndarray) -> bytes:
         """What a dictionary is found by in the cache: its numbers, because a caller may change the array."""
-        return point.tobytes("F")
+        return digest(np.ascontiguousarray(point.T))
 
     def _pass_over_signals(self, key: bytes, atoms: np.ndarray, keep_factors: bool) -> Evaluation:
         prepared = self.inner.prepare(atoms)

@@ -34,7 +34,10 @@ class MOD:
     tol : float
         Accuracy where there are so many atoms that the normal equations are solved by conjugate gradients:
         the last iteration has lowered the squared error of every row of D by less than `tol` times what all
-        of them have. Directions that the codes hardly determine then stay nearly as they were.
+        of them have. Directions that the codes hardly determine then stay nearly as they were. Where there
+        are fewer signals than atoms, every error can be brought to zero; 768×4096 atoms with 4,000 mixtures
+        take 12 iterations at 1e-2, 35 at 1e-3 and 215 at 1e-5, and what the last of them fit is lost when
+        the signals are coded again.
     engine : Engine, optional
         Where the signals are and what runs the computation. By default that of the learning loop, or
         `engines.Threads()`.
@@ -50,7 +53,7 @@ class MOD:
     """
 
     ridge: float = 0.0
-    tol: float = 1e-5
+    tol: float = 1e-3
     engine: Engine | None = field(default=None, metadata={"stored": False})
 
     def __post_init__(self) -> None:
