@@ -22,6 +22,11 @@ def learn(problem, **settings):
     return mdl.learn_dictionary(problem.signals, problem.n_atoms, **settings).dictionary
 
 
+def by_forward_selection(problem):
+    """With the coder that SPAMS learns with."""
+    return learn(problem, coder=mdl.ForwardSelection(sparsity=problem.sparsity))
+
+
 def denoise(problem, **settings):
     settings = {**images("best"), "n_patches": problem.n_patches, **settings}
     return mdl.images.denoise(problem.noisy, problem.sigma, rng=problem.seed, threads=1, **settings).image
@@ -50,6 +55,7 @@ RECOVERY = {
 }
 PATCHES = {
     "ours, SimCO (default)": learn,
+    "ours, SimCO, forward selection": by_forward_selection,
     "ours, K-SVD": partial(learn, update=mdl.KSVD()),
     "ours, MOD": partial(learn, update=mdl.MOD()),
 }

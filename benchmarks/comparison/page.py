@@ -25,13 +25,13 @@ def write(folder: Path = results.FOLDER) -> None:
 def with_tables(page: str, folder: Path = results.FOLDER) -> str:
     """The text of the page with the tables of today's results."""
     found = {name: list(results.tables(name, folder)) for name in NAMES}
-    page = _between(page, "goals", goals_table(found).markdown())
-    page = _between(page, "versions", versions(found))
+    page = between(page, "goals", goals_table(found).markdown())
+    page = between(page, "versions", versions(found))
     for name, files in found.items():
         task = importlib.import_module(f"comparison.tasks.{name}")
         tables = task.tables(files[0][2]) if files else []
         text = "\n\n".join(table.markdown() for table in tables)
-        page = _between(page, name, text or f"Not measured yet: `python benchmarks/peers.py --task {name}`.")
+        page = between(page, name, text or f"Not measured yet: `python benchmarks/peers.py --task {name}`.")
     return page
 
 
@@ -63,7 +63,8 @@ def versions(found: dict[str, Files]) -> str:
     return Table(machine, ["task", "seed", "date (UTC)", "versions"], lines).markdown()
 
 
-def _between(page: str, name: str, text: str) -> str:
+def between(page: str, name: str, text: str) -> str:
+    """The page with this text between the marks of that name."""
     before, rest = page.split(f"<!-- {name} -->")
     after = rest.split(f"<!-- end of {name} -->")[1]
     body = f"\n\n{text.strip()}\n\n" if text.strip() else "\n\n"

@@ -1,8 +1,8 @@
 """JSON lines of results, one file per task and seed: benchmarks/results/peers/coding-0.jsonl.
 
 Every run begins with a line {"run": ...} (date, machine, versions, options); the measurements of it follow, a
-line each. A later run of the same task and seed adds to the file, and its rows replace the same rows of
-earlier ones.
+line each. A later run of the same task and seed adds to the file. Its rows replace all that earlier runs have
+of the same methods: what a table says of a method comes from one run.
 """
 
 import json
@@ -66,26 +66,22 @@ def read(file: Path) -> tuple[list[Row], list[Row]]:
 
 
 def compact(file: Path) -> None:
-    """Drop rows that later ones replace, and runs of which no row is left."""
-    kept: list[str] = []
-    seen = set()
-    used = False
-    for line in reversed(file.read_text(encoding="utf-8").splitlines()):
+    """Drop the rows of methods that a later run has measured again, and runs of which no row is left."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    run, newest, runs = 0, {}, []
+    for line in lines:
         content = json.loads(line)
-        if "run" in content:
-            if used:
-                kept.append(line)
-            used = False
-        elif (key := _key(content)) not in seen:
-            seen.add(key)
-            kept.append(line)
-            used = True
-    file.write_text("".join(f"{line}\n" for line in reversed(kept)), encoding="utf-8")
-
-
-def _key(row: Row) -> str:
-    """What a row is about: its method and cell."""
-    return json.dumps([row["method"], row["cell"]], sort_keys=True)
+        run += "run" in content
+        runs.append((run, content))
+        if "run" not in content:
+            newest[content["method"]] = run
+    used = set(newest.values())
+    kept = [
+        line
+        for line, (run, content) in zip(lines, runs, strict=True)
+        if (run in used if "run" in content else newest[content["method"]] == run)
+    ]
+    file.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 
 
 def tables(task: str, folder: Path = FOLDER) -> Iterator[tuple[int, list[Row], list[Row]]]:

@@ -63,6 +63,44 @@ def test_later_rows_replace_the_same_earlier_ones(tmp_path):
     assert results.values(rows, "seconds", n=2) == []
 
 
+def test_a_run_of_some_methods_replaces_all_their_earlier_rows_and_no_others(tmp_path):
+    from comparison import results
+
+    file = tmp_path / "recovery-1.jsonl"
+    results.begin(file, "recovery", {"versions": {}})
+    for n in (78, 150):
+        for method in ("a", "b"):
+            results.append(file, {"method": method, "cell": {"n": n}, "seconds": 1.0})
+    results.begin(file, "recovery", {"versions": {}})
+    results.append(file, {"method": "a", "cell": {"n": 78, "draw": 0}, "failure": "more than 6 s"})
+    results.compact(file)
+    runs, rows = results.read(file)
+    assert len(runs) == 2
+    assert [(row["method"], row["cell"]["n"], "failure" in row) for row in rows] == [
+        ("b", 78, False),
+        ("b", 150, False),
+        ("a", 78, True),
+    ]
+    results.compact(file)
+    assert results.read(file) == (runs, rows)
+
+
+def test_call_in_which_something_was_compiled_is_made_again():
+    import numba
+    from comparison.timing import cpu_seconds
+
+    calls = []
+    function = numba.njit(lambda x: x + 1)
+
+    def call(x):
+        calls.append(x)
+        return function(x)
+
+    assert cpu_seconds(call, 1)[1] == 2 and len(calls) == 2
+    assert cpu_seconds(call, 2)[1] == 3 and len(calls) == 3
+    assert cpu_seconds(call, 0.5)[1] == 1.5 and len(calls) == 5  # for another type
+
+
 def test_goal_that_is_missed_is_bold_and_one_not_measured_a_dash():
     from comparison.goals import GOALS, Goal
     from comparison.tasks import NAMES

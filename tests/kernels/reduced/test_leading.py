@@ -27,7 +27,7 @@ def matrix(n, m, values, rng):
 
 
 def assert_same_line(found, expected, gap):
-    # A vector is known to ε over the gap of the eigenvalues, relative to the largest; there are some roundings.
+    # A vector is known to ε over the relative gap of the eigenvalues, and there are some roundings.
     sign = np.sign(found @ expected)
     np.testing.assert_allclose(sign * found, expected, rtol=0, atol=100 * np.finfo(float).eps / gap)
 
