@@ -82,7 +82,7 @@ def as_weighted_signals(signals: Any, weights: Any, engine: Engine) -> WeightedS
     own, roots = by_signal(W), None
     if own is not None:
         roots = np.sqrt(own)
-        Y = (np.ascontiguousarray(Y.T) * roots[:, None]).T
+        Y = np.multiply(Y.T, roots[:, None], order="C").T  # a copy, and the only one
     rows, energy, exponent = as_signals(Y, engine)
     if W.ndim == 1:
         blocks = engine.open([W[part] for part in partition(len(W))])

@@ -1,5 +1,6 @@
 """A run owns what changes in it: rules and optimizers are values, and loops bind schedules of μ."""
 
+import inspect
 import threading
 from dataclasses import dataclass, replace
 
@@ -168,6 +169,61 @@ class TestOwnership:
         learned(Y, update=rule, max_iter=3, callbacks=[Checkpoint(path, every=1), lambda step: True])
         learned(Y, update=rule, max_iter=3, tol=0, resume=path)
         assert rule.begun[-1].calls == 3
+
+
+class TestOneProblemPerSupport:
+    @pytest.fixture
+    def problems(self, monkeypatch):
+        """What the optimizers of a run are given: problem, start, and the value of the objective there."""
+        seen, minimize = [], OptimizerRun.minimize
+
+        def watched(self, problem, start, rng=None):
+            codes = problem.codes(start)
+            seen.append((problem.objective, codes, problem.objective.value(start), start.copy()))
+            return minimize(self, problem, start, rng)
+
+        monkeypatch.setattr(OptimizerRun, "minimize", watched)
+        return seen
+
+    def test_each_new_support_has_an_objective_and_a_cache_of_its_own(self, problems):
+        run = SimCO(mu=0.1).begin(3)
+        supports = [OMP(sparsity=s).encode(Y, START) for s in (1, 2, 3)]
+        for iteration, codes in enumerate(supports):
+            run(Y, START, codes, iteration=iteration)
+        objectives = [objective for objective, *_ in problems]
+        assert len({id(one) for one in objectives}) == len({id(one.cache) for one in objectives}) == 3
+        for (_, codes, value, start), given in zip(problems, supports, strict=True):
+            np.testing.assert_array_equal(codes.indices, given.indices)
+            # At the same dictionary another support has another value: nothing of the last cache is left.
+            expected = 0.0
+            mu = run.mu_at(0)
+            for j in range(Y.shape[1]):
+                D = start[:, given.indices[given.indptr[j] : given.indptr[j + 1]]]
+                x = np.linalg.solve(D.T @ D + mu * np.eye(D.shape[1]), D.T @ Y[:, j])
+                expected += np.sum((Y[:, j] - D @ x) ** 2) + mu * np.sum(x**2)
+            np.testing.assert_allclose(value, expected, rtol=1e-12)  # sums of 80 signals, rounded
+
+    def test_signatures_are_inspected_once_per_run_and_not_per_problem(self, problems, monkeypatch):
+        inspected = []
+
+        def counting(function):
+            def counted(*given, **options):
+                inspected.append(given)
+                return function(*given, **options)
+
+            return counted
+
+        learned(Y, max_iter=1, tol=0)  # what is inspected once for all runs
+        for name in ("signature", "getfullargspec"):  # Pymanopt uses the latter
+            monkeypatch.setattr(inspect, name, counting(getattr(inspect, name)))
+        numbers = []
+        for iterations in (2, 8):
+            inspected.clear()
+            problems.clear()
+            learned(Y, max_iter=iterations, tol=0)
+            assert len(problems) == iterations
+            numbers.append(len(inspected))
+        assert numbers[0] == numbers[1]
 
 
 class TestFaultsOfOptimizers:
