@@ -35,14 +35,14 @@ def digest(rows: np.ndarray) -> bytes:
     if rows.nbytes <= SMALL:
         return rows.tobytes()
     if not NUMBA_INSTALLED or rows.nbytes % 8:
-        return hashlib.blake2b(memoryview(rows).cast("B"), digest_size=16).digest()
+        return hashlib.blake2b(rows.tobytes(), digest_size=16).digest()
     lanes = np.zeros(LANES, np.uint64)
     _mix(rows.reshape(-1).view(np.uint64), MULTIPLIERS, lanes)
     return hashlib.blake2b(lanes.tobytes(), digest_size=16).digest()
 
 
 @compiled_in_order
-def _mix(words, multipliers, lanes):
+def _mix(words: np.ndarray, multipliers: np.ndarray, lanes: np.ndarray) -> None:
     """Lane l hashes the words l, l + 4, ...: a change of one word always changes it."""
     a, b, c, d = lanes[0], lanes[1], lanes[2], lanes[3]
     k, l, m, n = multipliers[0], multipliers[1], multipliers[2], multipliers[3]
