@@ -80,7 +80,7 @@ def l1_learning(noisy, sigma):
         alpha = (low + high) / 2
         residual = sample - D @ mdl.Lasso(alpha=alpha).encode(sample, D, threads=1)
         low, high = (alpha, high) if np.mean(np.sum(residual**2, axis=0)) < bound else (low, alpha)
-    patches = np.asfortranarray(picture.random_patches(40_000, np.random.default_rng(0)))
+    patches = np.asfortranarray(picture.random_patches(5_000, np.random.default_rng(0)))
     settings = {"init": D, "max_iter": 4, "rng": 0, "threads": 1}
     learned = mdl.learn_dictionary(patches, 256, coder=mdl.Lasso(alpha=low), **settings).dictionary
     return first_look(noisy, sigma, init=learned, update=stay, n_patches=300, max_iter=1).image
@@ -98,7 +98,7 @@ TRIALS = {
     "5,000 patches": lambda y, s: first_look(y, s, n_patches=5_000).image,
     "all 62,001 patches": lambda y, s: first_look(y, s, n_patches=62_001).image,
     "ten iterations": lambda y, s: first_look(y, s, max_iter=10).image,
-    "learned by ℓ₁ codes": l1_learning,
+    "5,000 patches, learned by ℓ₁ codes": l1_learning,
     "patches coded by OMP": omp_average,
     "coded by OMP, weights 1/(1 + atoms)": weighted_average,
     "boosted, three rounds, ρ = 0.5": boosted(first_look),
