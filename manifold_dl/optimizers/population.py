@@ -1,13 +1,49 @@
-"""Initial populations for Nelder-Mead and the particle swarm, which move many points and use no gradient.
+"""Nelder-Mead and the particle swarm, which move many points and use no gradient.
 
 `running.py` calls `initial_population`: the start and random neighbours of it, so near to it that one of them
-has a lower cost.
+has a lower cost. It gives these methods a `PopulationProblem`, in which a point that is not finite is worse
+than any other.
 """
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 import pymanopt
+from pymanopt.manifolds import Oblique
+
+from manifold_dl.manifolds.spheres import Spheres
+
+
+class PopulationProblem:
+    """A problem in which points that are not finite have the cost +∞; all else is as it is.
+
+    The objective does not depend on atoms that no signal uses: NaN there would not be seen in the cost. And
+    a cost of NaN is +∞ here: these methods compare costs, and nothing is less than NaN.
+
+    On Pymanopt's `Oblique` the logarithm is that of `Spheres`: its own is NaN at equal atoms whose product
+    with themselves is rounded to more than 1, and a swarm takes logarithms at its best point.
+
+    Parameters
+    ----------
+    problem : pymanopt.Problem
+        Its cost and its manifold are used.
+    """
+
+    def __init__(self, problem: pymanopt.Problem) -> None:
+        self._problem = problem
+        self.manifold = problem.manifold
+        if type(self.manifold).log is Oblique.log:
+            self.manifold = copy(self.manifold)
+            self.manifold.log = lambda point_a, point_b: Spheres(*point_a.shape).log(point_a, point_b)
+
+    def cost(self, point: np.ndarray) -> float:
+        """The cost at a point, or +∞."""
+        value = self._problem.cost(point) if np.isfinite(point).all() else np.inf
+        return np.inf if np.isnan(value) else value
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._problem, name)
 
 
 def initial_population(

@@ -15,7 +15,7 @@ def returned_point(
     """Return the point that an optimizer ended at, in the dtype of its start.
 
     It may contain NaN, as that of Pymanopt's own optimizers may where a cost overflows: the update rule
-    refuses such a point and leaves the atoms unchanged.
+    warns of such a point, refuses it and leaves the atoms unchanged.
 
     Parameters
     ----------

@@ -14,11 +14,12 @@ import numpy as np
 import pymanopt
 from pymanopt.optimizers import NelderMead, ParticleSwarm
 
+from manifold_dl._validation import warn_once
 from manifold_dl.components.errors import ComponentError, is_users, naming, raised_in
 from manifold_dl.line_search.protocol import keeps_step, memory_of, restore_memory
 from manifold_dl.manifolds.randomness import global_generator
 from manifold_dl.optimizers.faults import require_sound_components
-from manifold_dl.optimizers.population import initial_population
+from manifold_dl.optimizers.population import PopulationProblem, initial_population
 from manifold_dl.optimizers.protocol import members_of_problem
 from manifold_dl.optimizers.pymanopt_private import (
     line_searcher_of,
@@ -101,20 +102,21 @@ class OptimizerRun:
         Returns
         -------
         ndarray
-            The final point, in the dtype of the start. It may contain NaN.
+            The final point, in the dtype of the start. It may contain NaN: then there is a warning, and an
+            update rule keeps its atoms.
         """
         feasible = members_of_problem(problem).feasible
         if feasible is not None:
             require_methods(self.optimizer, feasible)
-        own, options = self._own, {}
+        own, options, seen = self._own, {}, problem
         initial: np.ndarray | list[np.ndarray] = start
         draws: AbstractContextManager[None] = nullcontext()
         if self.searches:
             options = {"reuse_line_searcher": keeps_step(own.line_searcher)}
         if isinstance(own, ParticleSwarm | NelderMead):
             own = deepcopy(own)  # they keep limits that they choose for the dimension of their first problem
-            rng = np.random.default_rng(rng)
-            initial = initial_population(problem, start, population_size(own, problem.manifold), rng)
+            rng, seen = np.random.default_rng(rng), PopulationProblem(problem)
+            initial = initial_population(seen, start, population_size(own, problem.manifold), rng)
             draws = global_generator(rng)  # they use NumPy's global generator only
         stop_before_underflow(own, start.dtype)
         with (
@@ -123,7 +125,7 @@ class OptimizerRun:
             np.errstate(divide="ignore", invalid="ignore", over="ignore"),
         ):
             try:
-                result = own.run(problem, initial_point=initial, **options)
+                result = own.run(seen, initial_point=initial, **options)
             except Exception as error:
                 # Pymanopt's conjugate gradients divide by the gradient's norm before testing it for zero.
                 point = members_of_problem(problem).stationary_point
@@ -138,6 +140,11 @@ class OptimizerRun:
                 raise
             point = returned_point(self.optimizer, result, problem, start, self._searcher)
             self._require_sound_components(problem, start, point)
+        if not np.isfinite(point).all():
+            text = (
+                f"{type(self.optimizer).__name__} ended at a point of {problem.manifold} that is not finite"
+            )
+            warn_once(f"{text}: it is not used.", "not finite")
         return point
 
     def _require_sound_components(

@@ -302,7 +302,8 @@ def test_a_point_of_pymanopts_that_is_not_finite_is_refused_and_counted(monkeypa
     D = Spheres(M, D_).closest(D)
     end = SimpleNamespace(point=D * np.nan)
     monkeypatch.setattr(ConjugateGradient, "run", lambda self, problem, **options: end)
-    with count_evaluations() as counts:
+    words = r"ConjugateGradient ended at a point of Spheres\(\d, \d\) that is not finite: it is not used"
+    with count_evaluations() as counts, pytest.warns(UserWarning, match=words):
         new, codes = SimCO(ConjugateGradient(), mu=0.0)(Y, D, X)
     np.testing.assert_array_equal(new, D)
     assert (counts.sets, counts.improved, counts.refused) == (1, 0, 1)
