@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from manifold_dl.components.errors import ComponentError, UndefinedValue, raise_named
+from manifold_dl.kernels.blas import one_blas_thread
 from manifold_dl.regularizers import Scaled, Sum, differentiable, scaled
 from manifold_dl.regularizers.protocol import has_member
 
@@ -152,8 +153,9 @@ class _Named:
 
     def at(self, dictionary: np.ndarray) -> "_NamedAt":
         try:
-            at = self.complete.at(dictionary) if has_member(self.complete, "at") else None
-            return _NamedAt(self, dictionary, at)
+            with one_blas_thread(_operations(dictionary)):
+                at = self.complete.at(dictionary) if has_member(self.complete, "at") else None
+                return _NamedAt(self, dictionary, at)
         except Exception as error:
             self.fail(error)
 
@@ -202,7 +204,8 @@ class _NamedAt:
     def value(self) -> float:
         try:
             shared, complete = self.shared, self.named.complete
-            value = complete.value(self.dictionary) if shared is None else shared.value
+            with one_blas_thread(_operations(self.dictionary)):
+                value = complete.value(self.dictionary) if shared is None else shared.value
         except Exception as error:
             self.named.fail(error)
         return self.named.number(value)
@@ -211,7 +214,8 @@ class _NamedAt:
     def gradient(self) -> np.ndarray:
         try:
             shared, complete = self.shared, self.named.complete
-            gradient = complete.gradient(self.dictionary) if shared is None else shared.gradient
+            with one_blas_thread(_operations(self.dictionary)):
+                gradient = complete.gradient(self.dictionary) if shared is None else shared.gradient
         except Exception as error:
             self.named.fail(error)
         return self.named.matrix(gradient, "gradient", self.dictionary.shape)
@@ -219,13 +223,19 @@ class _NamedAt:
     def hessian(self, direction: np.ndarray) -> np.ndarray:
         try:
             shared, complete = self.shared, self.named.complete
-            if shared is None:
-                product = complete.hessian(self.dictionary, direction)
-            else:
-                product = shared.hessian(direction)
+            with one_blas_thread(_operations(self.dictionary)):
+                if shared is None:
+                    product = complete.hessian(self.dictionary, direction)
+                else:
+                    product = shared.hessian(direction)
         except Exception as error:
             self.named.fail(error)
         return self.named.matrix(product, "Hessian product", self.dictionary.shape)
+
+
+def _operations(dictionary: np.ndarray) -> int:
+    """How many multiplications DᵀD takes, the largest product of the penalties of this package."""
+    return dictionary.size * dictionary.shape[1]
 
 
 def in_units(regularizers: Sequence, exponent: int) -> Sequence:
