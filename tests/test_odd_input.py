@@ -61,7 +61,9 @@ def test_the_estimator_with_one_feature():
 def test_atoms_of_a_start_may_have_any_norm(norm):
     # The unit atoms have other roundings, which a few steps of an optimizer increase.
     np.testing.assert_allclose(learn(init=norm * D).dictionary, learn(init=D).dictionary, atol=1e-9)
-    for rule in (mdl.SimCO(mu=0.1), mdl.KSVD()):
+    from_long, from_unit = (learn(init=start, update="mod").dictionary for start in (norm * D, D))
+    np.testing.assert_allclose(from_long, from_unit, atol=1e-9)
+    for rule in (mdl.SimCO(mu=0.1), mdl.KSVD(), mdl.MOD()):
         expected, _ = rule(Y, D, X)
         np.testing.assert_allclose(rule(Y, norm * D, X / norm)[0], expected, atol=1e-9)
 
@@ -88,8 +90,11 @@ def test_atoms_too_short_for_codes_are_refused():
         lambda n: mdl.ManifoldDictionaryLearning(n).fit(Y.T),
         lambda n: mdl.ManifoldDictionaryLearning(n).partial_fit(Y.T),
         lambda n: mdl.images.denoise(np.zeros((20, 20)), 1.0, n_atoms=n),
+        lambda n: mdl.images.inpaint(np.zeros((20, 20)), np.eye(20, dtype=bool), n_atoms=n),
+        lambda n: mdl.lasso_problem(Y, n, alpha=0.1),
+        lambda n: mdl.learn_dictionary(Y, n, **mdl.presets.recover(sparsity=2), rng=0),
     ],
-    ids=["learn", "random", "fit", "partial_fit", "denoise"],
+    ids=["learn", "random", "fit", "partial_fit", "denoise", "inpaint", "lasso_problem", "recover"],
 )
 def test_a_billion_atoms_are_refused_before_memory_is_allocated(call, monkeypatch):
     monkeypatch.setattr(_validation, "physical_memory", lambda: 16 * 2.0**30)

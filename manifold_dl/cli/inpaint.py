@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manifold_dl.cli.denoise import MaxPixels, Patches, PatchSize, Stride
+from manifold_dl.cli.denoise import Patches, PatchSize, Stride
 from manifold_dl.cli.errors import needs_images
 from manifold_dl.cli.options import Atoms, Force, Iterations, Json, Quiet, Seed, Threads, input_file
 from manifold_dl.cli.outputs import output_file, report, require_writable
@@ -28,6 +28,15 @@ Noise = Annotated[
     typer.Option(min=0, help="Standard deviation of the noise: other pixels are denoised, too."),
 ]
 
+MaxPixels = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Refuse larger pictures and masks before they are unpacked. A grey pixel takes about 55 bytes "
+        "of memory, one in colour 130.",
+    ),
+]
+
 
 def inpaint(
     source: Annotated[Path, input_file("IN", "A picture: PNG, JPEG or TIFF.")],
@@ -42,7 +51,7 @@ def inpaint(
     stride: Stride = 1,
     seed: Seed = 0,
     threads: Threads = None,
-    max_pixels: MaxPixels = 100_000_000,
+    max_pixels: MaxPixels = 25_000_000,
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from manifold_dl._missing import FILL
-from manifold_dl._validation import each_warning_once, require_unmasked
+from manifold_dl._validation import each_warning_once, require_count, require_memory, require_unmasked
 from manifold_dl.coders import ForwardSelection
 from manifold_dl.images.defaults import cosines, tethered
 from manifold_dl.images.filling import smooth_fill
@@ -131,6 +131,8 @@ def inpaint(
     """
     picture, missing = _as_incomplete(image, mask, patch_size, stride)
     noise = _as_noise(sigma)
+    require_count("n_atoms", n_atoms)
+    require_memory(n_atoms, picture.length)
     rng = np.random.default_rng(rng)
     working = _in_single(picture)
     start = cosines(working, n_atoms) if isinstance(init, str) and init == "dct" else init

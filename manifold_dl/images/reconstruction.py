@@ -65,8 +65,11 @@ def reconstruct(
     own = 30 / 255 * picture.span / sigma if sigma > 0 else np.inf
     if not np.isfinite(own):
         return pixels.copy()
-    total += own * pixels  # in place: a large picture is not copied more often than it has to be
-    total /= (own + weight)[:, :, None]
+    # In place, row by row: a large picture is not copied more often than it has to be.
+    for row, given in zip(total, pixels, strict=True):
+        row += own * given
+    weight += own
+    total /= weight[:, :, None]
     return total
 
 

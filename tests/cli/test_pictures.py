@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from manifold_dl.cli import app, pictures
 from manifold_dl.cli.denoise import denoise
+from manifold_dl.cli.inpaint import inpaint
 
 
 def pixels(shape, dtype):
@@ -97,19 +98,46 @@ def test_a_named_pipe_is_refused_instead_of_waited_for(tmp_path):
         pictures.read_picture(tmp_path / "a.png", 1000)
 
 
-def test_a_picture_bomb_is_refused_before_anything_is_unpacked(tmp_path, monkeypatch):
-    # 10,000 × 10,000 grey pixels in 100 kB.
+def picture_bomb(path):
+    """10,000 × 10,000 grey pixels in 100 kB."""
+
     def chunk(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
     header = struct.pack(">IIBBBBB", 10_000, 10_000, 8, 0, 0, 0, 0)
     packer = zlib.compressobj(9)
     rows = b"".join([packer.compress(bytes(10_001)) for _ in range(10_000)] + [packer.flush()])
-    path = tmp_path / "bomb.png"
     chunks = chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunks)
     assert path.stat().st_size < 110_000
-    monkeypatch.setattr(pictures, "_decode", lambda image, path: pytest.fail("it was unpacked"))
-    limit = inspect.signature(denoise).parameters["max_pixels"].default
-    with pytest.raises(ValueError, match="10000×10000 pixels, more than the limit of 50000000; raise"):
-        pictures.read_picture(path, limit)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["denoise", "bomb.png", "out.png"],
+        ["inpaint", "bomb.png", "out.png", "--missing-colour", "0"],
+        ["inpaint", "bomb.png", "out.png", "--mask", "small.png"],
+        ["inpaint", "small.png", "out.png", "--mask", "bomb.png"],
+    ],
+    ids=["denoise", "inpaint", "inpaint with a mask", "the mask itself"],
+)
+def test_a_picture_bomb_is_refused_before_anything_is_unpacked(tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    picture_bomb(tmp_path / "bomb.png")
+    Image.fromarray(np.eye(20, dtype=np.uint8)).save("small.png")
+    decode = pictures._decode
+    refuse = lambda image, path: pytest.fail("unpacked") if path.name == "bomb.png" else decode(image, path)
+    monkeypatch.setattr(pictures, "_decode", refuse)
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    limit = 50_000_000 if arguments[0] == "denoise" else 25_000_000
+    words = " ".join(result.output.split())
+    assert f"bomb.png has 10000×10000 pixels, more than the limit of {limit}; raise it with" in words
+
+
+@pytest.mark.parametrize(("command", "grey", "colour"), [(denoise, 30, 80), (inpaint, 55, 130)])
+def test_the_help_states_the_memory_that_the_tests_of_images_measure(command, grey, colour):
+    text = inspect.signature(command).parameters["max_pixels"].annotation.__metadata__[0].help
+    for words in (f"A grey pixel takes about {grey} bytes of memory", f"one in colour {colour}."):
+        assert words in text

@@ -125,19 +125,30 @@ def test_bad_input_is_refused_with_a_sentence(image, options, words):
         denoise(image, **options)
 
 
-def test_memory_per_pixel_is_what_the_command_line_states(monkeypatch):
+@pytest.mark.parametrize(
+    # In colour with small patches, which change the time and not what grows with the picture.
+    ("channels", "patch_size", "sides", "limit"),
+    [((), 8, (1500, 2500), 30), ((3,), 4, (800, 1200), 80)],
+    ids=["grey", "colour"],
+)
+def test_memory_per_pixel_is_what_the_command_line_states(monkeypatch, channels, patch_size, sides, limit):
     monkeypatch.setattr("manifold_dl.images.similar.TILE", 2**18)  # what does not grow with the picture
+    if channels:  # a strip of the smaller picture would be all of it
+        monkeypatch.setattr("manifold_dl.images.reconstruction.STRIP", 2**13)
 
     def peak(side):
-        picture = np.full((side, side), 100, dtype=np.uint8)
+        picture = np.full((side, side, *channels), 100, dtype=np.uint8)
         tracemalloc.start()
         try:
-            small = SimilarPatches(n_similar=2, radius=1, stride=8)  # the time does not matter here
-            denoise(picture, 5.0, n_atoms=64, max_iter=1, n_patches=500, stride=8, refine=small)
+            small = SimilarPatches(n_similar=2, radius=1, stride=patch_size)  # the time does not matter here
+            settings = {"n_atoms": 64, "max_iter": 1, "n_patches": 500, "stride": 8, "refine": small}
+            denoise(picture, 5.0, patch_size=patch_size, **settings)
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
 
     peak(200)  # imports
-    # The picture (1 byte), its pixels, the guide and the new sum (8 each), a weight (4), strips of patches.
-    assert peak(2500) - peak(1500) < 30 * (2500**2 - 1500**2)
+    # For each channel the picture (1 byte), its pixels, the guide and the new sum (8 each); a weight (4),
+    # strips of patches.
+    small, large = sides
+    assert peak(large) - peak(small) < limit * (large**2 - small**2)

@@ -1,5 +1,7 @@
 """Inpainting: what never matters, what is kept, and the gain over a smooth fill."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -187,3 +189,23 @@ def test_smooth_fill_continues_a_plane_and_keeps_what_is_known():
 def test_invalid_arguments_are_refused(image, mask, kind, sentence):
     with pytest.raises(kind, match=sentence):
         inpaint(image, mask, **SMALL)
+
+
+@pytest.mark.parametrize(("channels", "limit"), [((), 55), ((3,), 130)], ids=["grey", "colour"])
+@pytest.mark.parametrize("sigma", [None, 5.0])
+def test_memory_per_pixel_is_what_the_command_line_states(monkeypatch, channels, limit, sigma):
+    monkeypatch.setattr("manifold_dl.images.reconstruction.STRIP", 2**13)  # does not grow with the picture
+    monkeypatch.setattr("manifold_dl.images.filling.STEPS", 3)
+
+    def peak(side):
+        picture, mask = np.full((side, side, *channels), 100, dtype=np.uint8), np.ones((side, side), bool)
+        mask[:50, :50] = False  # the most that can be missing takes the most memory
+        tracemalloc.start()
+        try:
+            inpaint(picture, mask, sigma=sigma, n_atoms=64, max_iter=1, n_patches=500, stride=8)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(200)  # imports
+    assert peak(1300) - peak(900) < limit * (1300**2 - 900**2)
