@@ -1,9 +1,9 @@
 """The engine of a cluster: workers of Dask keep the blocks of signals, and a round is one task for each.
 
 `Dask` runs the same functions of one block as `Threads` does, and adds their sums over the same tree, so it
-gives the same bits for any number of workers. States stay in the memory of the workers; what a worker takes
-with it when it dies is computed again elsewhere, from the signals. `rounds.py` sends the tasks and copes with
-workers that are lost, `worker.py` is what they run.
+gives the same bits for any number of workers. States stay in the memory of the workers; those of a lost
+worker are computed again on another one, from the signals. `rounds.py` sends the tasks, and sends them again
+where workers are lost; `cluster.py` holds the list of workers; `worker.py` is what they run.
 """
 
 import uuid
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from manifold_dl.engines.cluster import Cluster, ClusterError
 from manifold_dl.engines.protocol import BlockFunction, BlockMap, TreeSum, in_order
-from manifold_dl.engines.rounds import Cluster, ClusterError, Round
+from manifold_dl.engines.rounds import Round
 from manifold_dl.engines.worker import Node
 
 __all__ = ["ClusterError", "Dask"]
@@ -29,8 +30,8 @@ class Dask:
     client : distributed.Client or str, optional
         The cluster, or its address. By default the client that was made last in this process.
     patience : float
-        Seconds without a sign of life after which the blocks of a worker are given to others. It gets new
-        ones when it answers again.
+        Seconds without a message from a worker after which its blocks are sent to others. It gets new ones
+        when it answers again.
     timeout : float
         Seconds without any worker, or without the scheduler, after which a round fails.
 
@@ -154,7 +155,7 @@ class RemoteNode:
         self.n_blocks: int = parents[0].n_blocks if items is None else len(items)
 
     def message(self) -> Node:
-        """The node as workers are told of it."""
+        """The node as it is sent to workers."""
         return Node(self.key, self.function, tuple(parent.key for parent in self.parents), self.common)
 
     def lineage(self) -> "list[RemoteNode]":
@@ -170,7 +171,7 @@ class RemoteNode:
 
 
 class RemoteStates:
-    """The states of a map, on the workers; released there when nothing here refers to them."""
+    """The states of a map, on the workers; released there when nothing in this process refers to them."""
 
     def __init__(self, driver: "Driver", node: RemoteNode) -> None:
         self.node = node

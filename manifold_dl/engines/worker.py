@@ -2,7 +2,7 @@
 
 The states of a block are a cache, kept in the memory of the process by the keys of their nodes. A node is a
 function with its parents and what was broadcast, so a state that is missing (the block came from a worker
-that died) is computed again from the signals, with the same bits. `dask.py` sends the messages.
+that is lost) is computed again from the signals, with the same bits. `dask.py` sends the messages.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ class Message(NamedTuple):
     """One round, for one worker."""
 
     session: str
-    nodes: list[Node]  # those that this worker has not been told of
+    nodes: list[Node]  # those that this worker was not sent before
     dropped_nodes: list[str]  # that nothing will be computed with again
     dropped_states: list[str]
     wanted: list[str]  # whose sums are returned
@@ -68,7 +68,7 @@ class Session:
         self.lock = Lock()
 
     def receive(self, message: Message, items: dict[tuple[str, int], Any]) -> None:
-        """Take over what is new, and release what is not needed any more."""
+        """Store what is new, and release what is not needed any more."""
         with self.lock:
             for key in message.dropped_states:
                 self.states.pop(key, None)
@@ -151,23 +151,23 @@ def run_group(
     bytes or None
         A pickled list of `Run`: the reader may change its arrays.
     """
-    told: Message = pickle.loads(message)
+    received: Message = pickle.loads(message)
     with _lock:
-        if told.session not in _sessions:
+        if received.session not in _sessions:
             _keep_freed_memory()
-            _sessions[told.session] = Session()
-        session = _sessions[told.session]
-    session.receive(told, items)
+            _sessions[received.session] = Session()
+        session = _sessions[received.session]
+    session.receive(received, items)
     runs = []
     try:
         for run in neighbours(blocks):
-            sums = [TreeSum(run[0]) for _ in told.wanted]
+            sums = [TreeSum(run[0]) for _ in received.wanted]
 
             def take(partials: list[Any], sums: list[TreeSum] = sums) -> None:
                 for total, partial in zip(sums, partials, strict=True):
                     total.add(partial)
 
-            ordered_map_reduce(lambda block: session.sums(told.wanted, block), run, take, threads)
+            ordered_map_reduce(lambda block: session.sums(received.wanted, block), run, take, threads)
             runs.append(Run(run[0], [total.subtrees() for total in sums]))
     except Missing:
         return None
@@ -209,11 +209,6 @@ def neighbours(blocks: Sequence[int]) -> list[list[int]]:
     return runs
 
 
-def forget(session: str) -> None:
-    """Release everything that is kept for a driver."""
-    _sessions.pop(session, None)
-
-
 def _end(run: Run) -> int:
     return run.first + sum(leaves for leaves, _ in run.subtrees[0])
 
@@ -246,7 +241,7 @@ def _aligned(value: Any) -> Any:
 def _keep_freed_memory() -> None:
     """Undo what Dask's nanny sets by MALLOC_TRIM_THRESHOLD_: memory given back after every block.
 
-    With it every array above 128 kB is new memory, zeroed by the kernel page by page, and a round takes a
+    With it every array above 128 kB is new memory, which the kernel clears page by page, and a round takes a
     third longer.
     """
     if sys.platform == "linux":

@@ -68,16 +68,19 @@ def worker_processes(client):
             return found
 
 
-def at_round(monkeypatch, function, act, number=1):
-    """Call `act()` right after the tasks of the number-th round that runs a function were sent."""
+def at_round(monkeypatch, function, act, number=1, before=False):
+    """Call `act()` right after, or before, the tasks of the number-th round that runs a function are sent."""
     submit, seen = rounds.Round._submit, []
 
     def submit_and_act(self, blocks):
+        is_named = self.wanted[0].function.__name__ == function
+        seen.extend([function] * is_named)
+        is_now = is_named and len(seen) == number
+        if is_now and before:
+            act()
         bundles = submit(self, blocks)
-        if self.wanted[0].function.__name__ == function:
-            seen.append(function)
-            if len(seen) == number:
-                act()
+        if is_now and not before:
+            act()
         return bundles
 
     monkeypatch.setattr(rounds.Round, "_submit", submit_and_act)

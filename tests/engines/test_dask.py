@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 import manifold_dl as mdl
 from manifold_dl.engines import BlockMap, Dask, Threads, rounds
+from manifold_dl.engines.cluster import assigned
 from manifold_dl.engines.dask_arrays import in_chunks
-from manifold_dl.engines.rounds import assigned
 from manifold_dl.engines.sources import squared_norm_block
 from manifold_dl.engines.worker import neighbours
 from manifold_dl.learning.callbacks import Checkpoint
