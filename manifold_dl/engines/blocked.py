@@ -15,6 +15,7 @@ import scipy.sparse
 from manifold_dl._missing import WEIGHTS, not_finite
 from manifold_dl._validation import warn_once
 from manifold_dl.engines.protocol import BlockMap, Engine, partition
+from manifold_dl.engines.selected_rows import selected_rows
 from manifold_dl.engines.units import ORDINARY, divide, exponent_of
 
 
@@ -53,18 +54,6 @@ class Dominance:
         high, low = (self, other) if self.energy >= other.energy else (other, self)
         are_others = high.are_others or low.are_others or low.energy > 0
         return Dominance(high.energy, high.number, high.others + low.others + low.energy, are_others)
-
-
-@dataclass(frozen=True)
-class NumberedRows:
-    """Some signals with their numbers."""
-
-    numbers: np.ndarray
-    rows: np.ndarray
-
-    def __add__(self, other: "NumberedRows") -> "NumberedRows":
-        numbers = np.concatenate([self.numbers, other.numbers])
-        return NumberedRows(numbers, np.concatenate([self.rows, other.rows]))
 
 
 class BlockedSignals:
@@ -154,10 +143,7 @@ class BlockedSignals:
         -------
         array, a signal in every row
         """
-        chosen = np.sort(numbers)
-        taken = BlockMap(take_block, (self.given, self.firsts), (chosen,))
-        (found,) = self.engine.total(taken)
-        return found.rows[np.searchsorted(found.numbers, numbers)]
+        return selected_rows(self.engine, self.given, self.firsts, numbers, self.shape[1])
 
 
 class BlockedCodes:
@@ -292,9 +278,3 @@ def dominance_block(rows: np.ndarray, first: int) -> tuple[tuple[float, Dominanc
     energy = float(np.einsum("ij,ij->", rows, rows, dtype=float))
     are_others = bool(np.delete(rows, j, axis=0).any())
     return (energy, Dominance(float(energies[j]), first + j, others, are_others)), None
-
-
-def take_block(rows: np.ndarray, first: int, numbers: np.ndarray) -> tuple[NumberedRows, None]:
-    """Those of the signals `numbers` that are in one block."""
-    own = numbers[(numbers >= first) & (numbers < first + len(rows))]
-    return NumberedRows(own, rows[own - first]), None

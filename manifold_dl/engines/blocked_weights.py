@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from manifold_dl._validation import LARGEST_WEIGHT
-from manifold_dl.engines.blocked import NumberedRows, take_block
 from manifold_dl.engines.protocol import BlockMap, Engine, partition
+from manifold_dl.engines.selected_rows import selected_rows
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,7 @@ class BlockedWeights:
         array
             A number, or a row of them, for every signal.
         """
-        chosen = np.sort(numbers)
-        found: NumberedRows = self.engine.total(BlockMap(take_block, (self.blocks, self.firsts), (chosen,)))[
-            0
-        ]
-        return found.rows[np.searchsorted(found.numbers, numbers)]
+        return selected_rows(self.engine, self.blocks, self.firsts, numbers, self.shape[-1])
 
     def rows(self, part: slice) -> np.ndarray:
         """The weights of some neighbouring signals: a number, or a row of them, for every signal.

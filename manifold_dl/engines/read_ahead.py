@@ -1,8 +1,8 @@
-"""Reading a file before its signals are needed: the operating system is told which blocks come next.
+"""Reading a file before its signals are needed: advice to the operating system on what is needed next.
 
-A mapped file is read where it is touched, 128 kB at a time, and the thread that touches it waits. A pass over
-the signals knows better: `MappedBlocks` (`scratch.py`) calls `ReadAhead` with the block that will be needed
-after those that the threads are working on.
+A mapped file is read where it is accessed, 128 kB at a time, and the thread that accesses it waits. In a pass
+over the signals the next blocks are known: `MappedBlocks` (`scratch.py`) calls `ReadAhead` with every block
+that is used, and names the rows of a mini-batch before it copies them.
 """
 
 import os
@@ -39,14 +39,18 @@ class ReadAhead:
         weakref.finalize(self, _close, list(self._files.values()))
 
     def __call__(self, block: int) -> None:
-        """Tell the system that the block `AHEAD` blocks later will be needed; the first ones with block 0."""
-        if self._files:
-            for number in range(1 if block == 0 else AHEAD, AHEAD + 1):
-                self._advise(block + number)
+        """Announce the block that is `AHEAD` blocks later; with block 0 those before it, too."""
+        for number in range(block + (1 if block == 0 else AHEAD), block + AHEAD + 1):
+            if number < len(self.pieces):
+                self.advise(number, 0, sum(piece.size for piece in self.pieces[number]))
 
-    def _advise(self, block: int) -> None:
-        for path, start, size in self.pieces[block] if block < len(self.pieces) else ():
-            os.posix_fadvise(self._files[path], start, size, os.POSIX_FADV_WILLNEED)
+    def advise(self, block: int, first: int, size: int) -> None:
+        """Announce some bytes of a block."""
+        for path, start, length in self.pieces[block] if self._files else ():
+            begin, end = max(first, 0), min(first + size, length)  # those that are in this piece
+            if begin < end:
+                os.posix_fadvise(self._files[path], start + begin, end - begin, os.POSIX_FADV_WILLNEED)
+            first -= length
 
 
 def _close(files: list[int]) -> None:

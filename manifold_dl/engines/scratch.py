@@ -10,7 +10,7 @@ import os
 import pickle
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any, NamedTuple
@@ -97,6 +97,17 @@ class MappedBlocks(list):
             self.read_ahead(block)
         return super().__getitem__(block)
 
+    def alone(self, block: int) -> Any:
+        """A block where the following ones may not be needed."""
+        return super().__getitem__(block)
+
+    def advise(self, block: int, rows: np.ndarray) -> None:
+        """Some rows of a block, in ascending order, will be needed."""
+        if self.read_ahead is not None:
+            view = super().__getitem__(block)
+            for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
+                self.read_ahead.advise(block, int(run[0]) * view[0].nbytes, len(run) * view[0].nbytes)
+
     def new_states(self) -> "StoredStates":
         """A list for the states of a map."""
         return StoredStates(self)
@@ -132,7 +143,12 @@ class StoredStates:
 
     def __getitem__(self, block: int) -> Any:
         state = self._states[block]
-        return self._read(state) if isinstance(state, Stored) else state
+        return self._read(state, self._blocks.__getitem__) if isinstance(state, Stored) else state
+
+    def alone(self, block: int) -> Any:
+        """The state of a block where the following ones may not be needed."""
+        state = self._states[block]
+        return self._read(state, self._blocks.alone) if isinstance(state, Stored) else state
 
     def __iter__(self) -> Any:
         return (self[block] for block in range(len(self)))
@@ -159,7 +175,7 @@ class StoredStates:
                 position += _write_all(self._files[0].fileno(), part, position)
         return Stored(start, len(head), [array.nbytes for array in arrays])
 
-    def _read(self, stored: Stored) -> Any:
+    def _read(self, stored: Stored, signals_of: Callable[[int], np.ndarray]) -> Any:
         file = self._files[0].fileno()
         head = os.pread(file, stored.head, stored.start)
         position, buffers = stored.start + stored.head, []
@@ -169,7 +185,7 @@ class StoredStates:
             buffers.append(array)
             position += size
         unpickler = _Unpickler(io.BytesIO(head), buffers=buffers)
-        unpickler.views = self._blocks
+        unpickler.signals_of = signals_of
         return unpickler.load()
 
 
@@ -181,10 +197,10 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    views: MappedBlocks
+    signals_of: Callable[[int], np.ndarray]
 
     def persistent_load(self, number: int) -> np.ndarray:
-        return self.views[number]
+        return self.signals_of(number)
 
 
 def _release(budget: Budget, taken: list[int], files: list[Any]) -> None:

@@ -112,10 +112,11 @@ def _batches(
     Where an engine has the signals, a round fetches those of several mini-batches.
     """
     n_signals, is_here = signals.shape[1], isinstance(signals, np.ndarray)
-    batches = [(blocks, _signals_of(blocks, n_signals)) for blocks in order]
-    together = 1 if is_here else max(1, FETCHED // max(len(numbers) for _, numbers in batches))
+    batches = list(order)
+    together = 1 if is_here else max(1, FETCHED // (MULTIPLE * max(len(blocks) for blocks in batches)))
     for first in range(0, len(batches), together):
-        group = batches[first : first + together]
+        # Of one group at a time: the numbers of all signals would be 8 bytes for each of them.
+        group = [(blocks, _signals_of(blocks, n_signals)) for blocks in batches[first : first + together]]
         numbers = np.concatenate([numbers for _, numbers in group])
         rows = signals.T[numbers] if is_here else signals.take(numbers)
         row_weights = None if weights is None else _weights_of(weights, numbers)
