@@ -8,15 +8,16 @@ where workers are lost; `cluster.py` holds the list of workers; `worker.py` is w
 
 import uuid
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from manifold_dl.engines.cluster import Cluster, ClusterError
-from manifold_dl.engines.protocol import BlockFunction, BlockMap, TreeSum, in_order
+from manifold_dl.engines.protocol import BlockFunction, BlockMap, SharedArgument, TreeSum, in_order
 from manifold_dl.engines.rounds import Round
-from manifold_dl.engines.worker import Node
+from manifold_dl.engines.worker import Node, Reference
 
 __all__ = ["ClusterError", "Dask"]
 
@@ -148,9 +149,10 @@ class RemoteNode:
         parents: "tuple[RemoteNode, ...]",
         common: tuple[Any, ...],
         items: list[Any] | None = None,
+        shared: "tuple[SharedNode, ...]" = (),
     ) -> None:
         self.key = f"{next(self._numbers)}"
-        self.function, self.parents, self.common = function, parents, common
+        self.function, self.parents, self.common, self.shared = function, parents, common, shared
         self.items = items
         self.n_blocks: int = parents[0].n_blocks if items is None else len(items)
 
@@ -158,16 +160,32 @@ class RemoteNode:
         """The node as it is sent to workers."""
         return Node(self.key, self.function, tuple(parent.key for parent in self.parents), self.common)
 
-    def lineage(self) -> "list[RemoteNode]":
+    def lineage(self) -> "list[RemoteNode | SharedNode]":
         """The node and all that it is computed from, parents first."""
-        found: dict[str, RemoteNode] = {}
-        waiting = [self]
+        found: dict[str, RemoteNode | SharedNode] = {}
+        waiting: list[Any] = [self]
         while waiting:
             node = waiting.pop()
             if node.key not in found:
                 found[node.key] = node
-                waiting.extend(node.parents)
+                waiting.extend([*node.parents, *node.shared])
         return sorted(found.values(), key=lambda node: int(node.key))
+
+
+class SharedNode:
+    """An argument of several nodes."""
+
+    parents = shared = ()
+    items = None
+
+    def __init__(self, argument: SharedArgument, cluster: Cluster) -> None:
+        self.key = f"{next(RemoteNode._numbers)}"
+        self.argument = argument
+        weakref.finalize(self, cluster.dropped_nodes.append, self.key).atexit = False
+
+    def message(self) -> Node:
+        """The argument as it is sent to workers."""
+        return Node(self.key, None, (), (self.argument.for_blocks(),))
 
 
 class RemoteStates:
@@ -186,6 +204,7 @@ class Driver:
 
     def __init__(self, client: Any) -> None:
         self.cluster = Cluster(client, uuid.uuid4().hex)
+        self._shared: deque[SharedNode] = deque(maxlen=4)  # the last ones: others are sent again
 
     def total(self, maps: Sequence[BlockMap], patience: float, timeout: float) -> list[Any]:
         """See `Dask.total`."""
@@ -193,7 +212,9 @@ class Driver:
         nodes: dict[int, RemoteNode] = {}
         for one in order:
             parents = tuple(nodes.get(id(parent)) or parent.states.node for parent in one.parents)
-            nodes[id(one)] = RemoteNode(one.function, parents, one.common)
+            shared: list[SharedNode] = []
+            common = self._with_references(one.common, shared)
+            nodes[id(one)] = RemoteNode(one.function, parents, common, shared=tuple(shared))
         handles = [RemoteStates(self, nodes[id(one)]) for one in order]
         wanted = [nodes[id(one)] for one in maps]
         runs = Round(self.cluster, wanted, [handle.node for handle in handles], patience, timeout).run()
@@ -206,3 +227,17 @@ class Driver:
                 for leaves, partial in subtrees:
                     total.add(partial, leaves)
         return [total.result() for total in sums]
+
+    def _with_references(self, value: Any, shared: list[SharedNode]) -> Any:
+        """The value with references in the places of shared arguments, whose nodes are added to `shared`."""
+        if isinstance(value, SharedArgument):
+            node = next((node for node in tuple(self._shared) if node.argument is value), None)
+            if node is None:
+                node = SharedNode(value, self.cluster)
+                self._shared.append(node)
+            shared.append(node)
+            return Reference(node.key)
+        if isinstance(value, tuple):
+            items = [self._with_references(item, shared) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        return value

@@ -12,7 +12,7 @@ computed again from the signals.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -68,6 +68,14 @@ class BlockMap:
         self.parents = parents
         self.common = common
         self.states: Any = None  # of the engine's own kind; None before they are computed
+
+
+@runtime_checkable
+class SharedArgument(Protocol):
+    """A common argument, or a part of one, of several maps: sent to a worker once. It is not changed."""
+
+    def for_blocks(self) -> Any:
+        """What functions of a block read of it."""
 
 
 class Engine(Protocol):

@@ -19,8 +19,18 @@ from manifold_dl.engines.protocol import BlockFunction, TreeSum
 from manifold_dl.kernels.memory import SMALL, aligned_copy
 
 
+class Reference(NamedTuple):
+    """Stands for an argument that is sent as a node of its own."""
+
+    key: str
+
+
 class Node(NamedTuple):
-    """A function of one block, as a message describes it. The root, whose states are loaded, has none."""
+    """A function of one block, as a message describes it.
+
+    There is no function where states are loaded (the root), nor where `common` is an argument that several
+    nodes share.
+    """
 
     key: str
     function: BlockFunction | None
@@ -77,8 +87,9 @@ class Session:
                 for item in [item for item in self.items if item[0] == key]:
                     del self.items[item]
             for node in message.nodes:
-                self.nodes[node.key] = node._replace(common=_aligned(node.common))
-                if node.function is None:  # signals are loaded once
+                common = self._resolved(_aligned(node.common))
+                self.nodes[node.key] = node._replace(common=common)
+                if node.function is None and not common:  # signals are loaded once
                     self.states.setdefault(node.key, {})
             for key in message.kept:
                 self.states.setdefault(key, {})
@@ -115,6 +126,15 @@ class Session:
             _, state = node.function(*parents, *node.common)
         self._keep(key, block, state, known)
         return state
+
+    def _resolved(self, value: Any) -> Any:
+        """The value with shared arguments in the places of their references."""
+        if isinstance(value, Reference):
+            return self._node(value.key).common[0]
+        if isinstance(value, tuple):
+            items = [self._resolved(item) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        return value
 
     def _node(self, key: str) -> Node:
         if key not in self.nodes:
@@ -157,9 +177,9 @@ def run_group(
             _keep_freed_memory()
             _sessions[received.session] = Session()
         session = _sessions[received.session]
-    session.receive(received, items)
     runs = []
     try:
+        session.receive(received, items)
         for run in neighbours(blocks):
             sums = [TreeSum(run[0]) for _ in received.wanted]
 

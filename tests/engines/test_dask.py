@@ -4,6 +4,7 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import cloudpickle
 import dask.array as da
 import numpy as np
 import pytest
@@ -87,6 +88,29 @@ def test_an_iteration_takes_at_most_fourteen_rounds(client, mu, n_atoms):
         mdl.learn_dictionary(Y, n_atoms, engine=engine, **options | {"max_iter": max_iter})
         counts.append(engine.rounds() - before)
     assert (counts[1] - counts[0]) / 4 <= 14
+
+
+def test_messages_hold_what_their_rounds_read(client, monkeypatch):
+    m, d = 16, 128
+    Y, options = problem_data()
+    argument, sizes = rounds._Submission._argument, {}
+
+    def measured(self, message, address):
+        names = [node.function.__name__ for node in message.nodes if node.function is not None]
+        sizes.setdefault(" ".join(names), set()).add(len(cloudpickle.dumps(message, protocol=5)))
+        return argument(self, message, address)
+
+    monkeypatch.setattr(rounds._Submission, "_argument", measured)
+    mdl.learn_dictionary(Y, d, engine=Dask(client), **options | {"max_iter": 2, "replace": None})
+    md, dd = 8 * m * d, 8 * d * d
+    expected = {
+        "fit_block": md + dd,  # D, DᵀD
+        "products_block refit_block": 3 * md + 3 * dd,  # D, DᵀD, U and D again; D(t)ᵀD(t) and its derivative
+        "refit_block": 2 * dd,  # the last two
+    }
+    # Besides: names of functions, cosines, angles and slopes, keys of what was released.
+    for name, size in expected.items():
+        assert size < min(sizes[name]) and max(sizes[name]) < size + 12_000, name
 
 
 def test_large_messages_and_many_workers_change_no_bit(workers, monkeypatch):

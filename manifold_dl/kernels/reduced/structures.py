@@ -68,6 +68,11 @@ class Geodesic(NamedTuple):
     rate_along_atoms: np.ndarray  # k: ⟨∇f, D⟩, atom by atom
     rate_along_directions: np.ndarray  # k: ⟨∇f, U⟩
 
+    def for_blocks(self) -> "Geodesic":
+        """What functions of a block read: of the products none (a cluster sends this once per search)."""
+        nothing = np.zeros((0, 0))
+        return self._replace(DD=nothing, DU=nothing, UD=nothing, UU=nothing)
+
 
 class Products(NamedTuple):
     """What a search along a geodesic needs of a block of signals, computed once per search."""
