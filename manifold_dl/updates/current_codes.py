@@ -185,11 +185,11 @@ class EngineCodes:
         return BlockedCodes(self.engine, blocks, self.support.shape, self.dtype)
 
 
-def as_blocked_codes(codes: Any, signals: BlockedSignals) -> BlockedCodes:
+def as_blocked_codes(codes: Any, signals: BlockedSignals, n_atoms: int) -> BlockedCodes:
     """Codes of blocked signals: as they are, or an array of them, cut into blocks."""
     if isinstance(codes, BlockedCodes):
         return codes
-    support, engine = as_support(codes, signals.shape[1]), signals.engine
+    support, engine = as_support(codes, signals.shape[1], n_atoms), signals.engine
     if support.values is None:
         raise ValueError("codes holds no numbers: an update needs the codes X, not only their support.")
     values = support.values.astype(signals.dtype, copy=False)

@@ -3,6 +3,7 @@
 With a ridge the vector stays the same and only its codes shrink by 1/(1 + μ), because ‖u‖ = 1.
 """
 
+import os
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ import scipy.sparse
 from manifold_dl._validation import as_ridge
 from manifold_dl.components import by_name
 from manifold_dl.engines.blocked import BlockedSignals
+from manifold_dl.engines.opening import is_dask_array
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.kernels import reduced
 from manifold_dl.kernels.reduced import SweepData, SweepState
@@ -95,10 +97,11 @@ class KSVD:
 
         `weights` are one number ≥ 0 per signal. Weights of entries are refused: see the notes.
         """
-        if isinstance(signals, BlockedSignals):
+        if isinstance(signals, BlockedSignals | str | os.PathLike) or is_dask_array(signals):
             raise ValueError(
                 "K-SVD goes through the signals once for every atom, and changes their residual as it "
-                "goes: it needs them in memory. Use SimCO() or MOD() where an engine has them."
+                "goes: it needs them in memory, as an array. Use SimCO() or MOD() for a Dask array and for "
+                "files, and where an engine has the signals."
             )
         workspace = UpdateWorkspace(signals, dictionary, codes, as_engine(self.threads), weights)
         if workspace.signals.weights is not None:

@@ -67,7 +67,7 @@ class PenalizedWorkspace:
         D = as_dictionary(dictionary, n_rows=m)
         self._before: BlockedCodes | Support
         if isinstance(signals, BlockedSignals):
-            self._before = as_blocked_codes(codes, signals)
+            self._before = as_blocked_codes(codes, signals, D.shape[1])
         else:
             self._before = as_support(codes, n, D.shape[1])
         self._data = starting_with(data, self._before)

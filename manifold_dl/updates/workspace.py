@@ -111,7 +111,7 @@ class UpdateWorkspace:
         D = as_dictionary(dictionary, n_rows=m)
         self.current: CurrentCodes
         if self.is_blocked:
-            dtype, engine, codes = signals.dtype, signals.engine, as_blocked_codes(codes, signals)
+            dtype, engine, codes = signals.dtype, signals.engine, as_blocked_codes(codes, signals, D.shape[1])
             self.current = EngineCodes(codes, self.signals, dtype)
         else:
             dtype = self.rows.dtype
