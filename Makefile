@@ -44,22 +44,24 @@ browser:
 		apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium chromium-driver; \
 	else echo "Chromium is missing. Install it: sudo apt-get install chromium chromium-driver" >&2; exit 1; fi
 
+# Every test has a limit (pyproject.toml), which some of the long ones exceed.
+NO_LIMIT := -o faulthandler_timeout=0
 test-slow: .venv/installed-test  ## the long statistical tests too
-	$(BIN)/python -m pytest --slow -n auto --dist loadfile
+	$(BIN)/python -m pytest --slow -n auto --dist loadfile $(NO_LIMIT)
 
 SWAPS ?= 3000
 test-swaps: .venv/installed-test  ## 3,000 random combinations of parts, each compared with another answer (test has 300)
-	$(BIN)/python -m pytest -n auto tests/test_swaps.py --swaps $(SWAPS)
+	$(BIN)/python -m pytest -n auto tests/test_swaps.py --swaps $(SWAPS) $(NO_LIMIT)
 
 catalogue: .venv/installed-test  ## 139 kinds of bad and odd input through nine functions, as a table
 	PYTHONPATH=tests $(BIN)/python tests/catalogue.py
 
 FUZZ ?= 3000
 fuzz: .venv/installed-test  ## random shapes, types, parts and parameters, 3,000 examples (test has 200)
-	$(BIN)/python -m pytest -n auto tests/test_fuzz.py --fuzz $(FUZZ)
+	$(BIN)/python -m pytest -n auto tests/test_fuzz.py --fuzz $(FUZZ) $(NO_LIMIT)
 
 soak: .venv/installed-test  ## 500 fits and 3,000 iterations: neither memory nor threads may grow (minutes)
-	$(BIN)/python -m pytest --slow tests/test_soak.py
+	$(BIN)/python -m pytest --slow tests/test_soak.py $(NO_LIMIT)
 
 LOWEST_TESTS := $(addprefix tests/, test_import.py metrics schedules test_estimator.py coders learning \
 	line_search manifolds optimizers problem regularizers updates)

@@ -1,12 +1,10 @@
 """Clusters of real processes for tests, and what is learned on them."""
 
 import os
-import signal
 from contextlib import contextmanager
 
 import dask
 import numpy as np
-import pytest
 from distributed import Client, LocalCluster
 
 import manifold_dl as mdl
@@ -15,27 +13,20 @@ from manifold_dl.engines import rounds
 LIMIT = 300  # seconds for one test, on a busy machine: a run that hangs fails
 
 
-@pytest.fixture(autouse=True)
-def limited():
-    """No test of a cluster may hang."""
-
-    def stop(*arguments):
-        pytest.fail(f"the test took more than {LIMIT} seconds")  # no error that the engine would catch
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(LIMIT)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+@contextmanager
+def local_processes(n_workers):
+    """A cluster of so many processes on this machine."""
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    # After 15 seconds a cluster gives a killed worker up for lost: a busy machine needs longer to start one.
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": f"{LIMIT}s"})
+    with patient, LocalCluster(n_workers=n_workers, **options) as cluster:
+        yield cluster
 
 
 @contextmanager
 def local_cluster(n_workers):
-    """A client of a cluster of so many processes on this machine."""
-    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-    # After 15 seconds a cluster gives a killed worker up for lost: a busy machine needs longer to start one.
-    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": f"{LIMIT}s"})
-    with patient, LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster) as client:
+    """A client of such a cluster."""
+    with local_processes(n_workers) as cluster, Client(cluster) as client:
         yield client
 
 

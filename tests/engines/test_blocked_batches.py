@@ -3,16 +3,10 @@
 import dask.array as da
 import numpy as np
 import pytest
-from clusters import assert_same_bits, limited, local_cluster, problem_data  # noqa: F401 - a fixture
+from clusters import assert_same_bits, problem_data
 
 import manifold_dl as mdl
 from manifold_dl.engines import Dask, Threads
-
-
-@pytest.fixture(scope="module")
-def client():
-    with local_cluster(2) as client:
-        yield client
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

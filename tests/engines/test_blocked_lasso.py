@@ -7,10 +7,8 @@ import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse
-from clusters import (  # noqa: F401 - a fixture
-    assert_same_bits,
+from clusters import (
     at_round,
-    limited,
     local_cluster,
     problem_data,
     worker_processes,

@@ -3,19 +3,13 @@
 import dask.array as da
 import numpy as np
 import pytest
-from clusters import assert_same_bits, limited, local_cluster, problem_data  # noqa: F401 - a fixture
+from clusters import assert_same_bits, problem_data
 
 import manifold_dl as mdl
 from manifold_dl.engines import Dask, Threads
 from manifold_dl.engines.opening import open_observed
 from manifold_dl.learning.callbacks import Checkpoint
 from manifold_dl.schedules import Blocks
-
-
-@pytest.fixture(scope="module")
-def client():
-    with local_cluster(2) as client:
-        yield client
 
 
 def weights_of(kind, shape, dtype):

@@ -10,10 +10,9 @@ from contextlib import ExitStack, suppress
 import dask.array as da
 import numpy as np
 import pytest
-from clusters import (  # noqa: F401 - a fixture
+from clusters import (
     assert_same_bits,
     at_round,
-    limited,
     local_cluster,
     problem_data,
     worker_processes,
@@ -83,6 +82,25 @@ def test_a_worker_that_is_killed_before_its_sums_are_fetched_changes_no_bit(clie
     monkeypatch.setattr(rounds.Round, "_result", kill_and_fetch)
     assert_same_bits(learn(client), expected)
     assert killed
+
+
+MINI_BATCHES = {"minibatches": mdl.MiniBatches(size=1024, full=0.4)}
+WEIGHTS = {"weights": np.linspace(0.0, 2.0, 9000)}
+
+
+@pytest.mark.parametrize(
+    "change, function",
+    [(MINI_BATCHES, "take_block"), (MINI_BATCHES, "fit_block"), (WEIGHTS, "fit_block")],
+    ids=["mini-batches", "full iterations after mini-batches", "weights"],
+)
+def test_a_kill_under_mini_batches_or_weights_changes_no_bit(client, monkeypatch, change, function):
+    Y, options = problem_data()
+    expected = mdl.learn_dictionary(Y, 32, threads=1, **options | change)
+    victim = worker_processes(client)[0]
+    # The second: the first signals that are taken are the initial dictionary.
+    seen = at_round(monkeypatch, function, lambda: os.kill(victim, signal.SIGKILL), 2)
+    assert_same_bits(mdl.learn_dictionary(Y, 32, engine=Dask(client), **options | change), expected)
+    assert len(seen) >= 2
 
 
 def test_three_kills_in_a_row_change_no_bit(client, expected, monkeypatch):
@@ -191,7 +209,7 @@ def test_a_cluster_that_is_gone_is_an_error_with_the_result_until_then(
     assert (partial.codes != first.codes).nnz == 0
 
 
-def test_a_client_that_is_closed_is_an_error_at_once(limited):  # noqa: F811 - the fixture
+def test_a_client_that_is_closed_is_an_error_at_once():
     Y, options = problem_data()
     with local_cluster(1) as client:
         engine = Dask(client, timeout=200.0)

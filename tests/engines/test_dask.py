@@ -1,37 +1,32 @@
 """The engine of a cluster: the bits of threads on real processes, few rounds, and what it refuses."""
 
-import pickle
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import cloudpickle
 import dask.array as da
 import numpy as np
 import pytest
-import scipy.sparse
-from clusters import assert_same_bits, limited, local_cluster, problem_data  # noqa: F401 - a fixture
-from sklearn.base import clone
+from clusters import assert_same_bits, local_cluster, problem_data
 
 import manifold_dl as mdl
 from manifold_dl.engines import BlockMap, Dask, Threads, rounds
 from manifold_dl.engines.cluster import assigned
-from manifold_dl.engines.dask_arrays import in_chunks
+from manifold_dl.engines.dask import as_client
 from manifold_dl.engines.sources import squared_norm_block
 from manifold_dl.engines.worker import neighbours
+from manifold_dl.kernels.reduced import Block
 from manifold_dl.learning.callbacks import Checkpoint
+from manifold_dl.problem.pairs import share_products
 from manifold_dl.schedules import Blocks, OneAtATime
 
 
 @pytest.fixture(scope="module", params=[1, 2, 4])
 def workers(request):
-    with local_cluster(request.param) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def client():
-    with local_cluster(2) as client:
-        yield client
+    if request.param == 2:
+        yield request.getfixturevalue("client")
+    else:
+        with local_cluster(request.param) as client:
+            yield client
 
 
 def test_any_number_of_workers_gives_the_bits_of_threads(workers):
@@ -77,7 +72,7 @@ def test_useless_atoms_are_replaced_by_the_same_signals(client):
     assert_same_bits(mdl.learn_dictionary(Y, 32, engine=Dask(client), **options), expected)
 
 
-@pytest.mark.parametrize("mu, n_atoms", [(0.05, 32), (0.0, 32), (0.05, 150)])
+@pytest.mark.parametrize("mu, n_atoms", [(0.05, 32), (0.0, 32), (0.05, 300)])
 def test_an_iteration_takes_at_most_fourteen_rounds(client, mu, n_atoms):
     Y, options = problem_data()
     engine = Dask(client)
@@ -88,6 +83,32 @@ def test_an_iteration_takes_at_most_fourteen_rounds(client, mu, n_atoms):
         mdl.learn_dictionary(Y, n_atoms, engine=engine, **options | {"max_iter": max_iter})
         counts.append(engine.rounds() - before)
     assert (counts[1] - counts[0]) / 4 <= 14
+
+
+def test_separate_products_give_the_bits_of_threads(client):
+    Y, options = problem_data()
+    assert not share_products(300, few_pairs(Y), Threads(1))  # 9,000 supports of 3 have 81,000 pairs
+    options |= {"max_iter": 2}
+    expected = mdl.learn_dictionary(Y, 300, threads=1, **options)
+    assert_same_bits(mdl.learn_dictionary(Y, 300, engine=Dask(client), **options), expected)
+
+
+def few_pairs(Y):
+    """Blocks of signals with the supports of random codes."""
+    n = Y.shape[1]
+    block = Block(Y.T, np.arange(0, 3 * n + 1, 3), np.tile(np.arange(300, dtype=np.int32), n // 100), None)
+    return Threads(1).open([block])
+
+
+def test_a_cluster_is_found_by_its_address(client):
+    Y, options = problem_data()
+    options |= {"max_iter": 1}
+    expected = mdl.learn_dictionary(Y, 32, threads=1, **options)
+    address = client.scheduler.address
+    try:
+        assert_same_bits(mdl.learn_dictionary(Y, 32, engine=Dask(address), **options), expected)
+    finally:
+        as_client(address).close()
 
 
 def test_messages_hold_what_their_rounds_read(client, monkeypatch):
@@ -144,21 +165,6 @@ def states_kept(key):
     return sum(len(session.states.get(key, {})) for session in _sessions.values())
 
 
-def test_the_estimator_learns_from_a_dask_array_and_its_codes_stay_one(client):
-    Y, options = problem_data()
-    model = mdl.ManifoldDictionaryLearning(32, coder=options["coder"], max_iter=2, random_state=0)
-    expected = model.fit_transform(Y.T)
-    components, score = model.components_, model.score(Y.T)
-    rows = da.from_array(Y.T, chunks=(4000, 16))
-    codes = model.fit_transform(rows)
-    assert isinstance(codes, da.Array) and isinstance(model.components_, np.ndarray)
-    np.testing.assert_array_equal(model.components_, components)
-    np.testing.assert_array_equal(codes.compute(), expected)
-    assert model.score(rows) == score and model.n_samples_seen_ == 9000
-    with pytest.raises(ValueError, match="16 features"):
-        model.transform(da.ones((10, 5)))
-
-
 def test_an_update_problem_runs_on_the_cluster(client):
     Y, options = problem_data()
     D = mdl.manifolds.Spheres(16, 32).random_point(np.random.default_rng(0))
@@ -178,70 +184,6 @@ def test_a_run_is_resumed_on_the_cluster_from_a_checkpoint_of_it(client, tmp_pat
     assert_same_bits(found, expected)
 
 
-def test_persisted_arrays_and_chunks_across_signals_are_accepted(client):
-    Y, options = problem_data()
-    options |= {"max_iter": 1}
-    expected = mdl.learn_dictionary(Y, 32, threads=1, **options)
-    persisted = client.persist(da.from_array(Y, chunks=(16, 4096)))
-    assert_same_bits(mdl.learn_dictionary(persisted, 32, engine=Dask(client), **options), expected)
-    with pytest.warns(UserWarning, match="2 chunks along its 16 rows"):
-        found = mdl.learn_dictionary(da.from_array(Y, chunks=(8, 4096)), 32, **options)
-    assert_same_bits(found, expected)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda columns: columns.rechunk((16, 37)),
-        lambda columns: columns.rechunk((16, 9000)),
-        lambda columns: columns.astype(">f8"),
-        lambda columns: columns.map_blocks(scipy.sparse.csc_array),
-        lambda columns: (columns * 2) / 2,
-    ],
-    ids=["tiny chunks", "one chunk", "big-endian", "sparse chunks", "a computation"],
-)
-def test_odd_arrays_give_the_bits_of_an_array(client, make):
-    Y, options = problem_data()
-    options |= {"max_iter": 1}
-    expected = mdl.learn_dictionary(Y, 32, threads=1, **options)
-    assert_same_bits(mdl.learn_dictionary(make(da.from_array(Y, chunks=(16, 2500))), 32, **options), expected)
-
-
-def test_integers_and_single_precision_have_codes_of_their_type(client):
-    Y, options = problem_data()
-    for signals in (np.rint(100 * Y).astype(np.int16), Y.astype(np.float32)):
-        expected = mdl.learn_dictionary(signals, 32, threads=1, **options)
-        found = mdl.learn_dictionary(da.from_array(signals, chunks=(16, 2500)), 32, **options)
-        assert found.codes.dtype == expected.codes.dtype
-        assert_same_bits(found, expected)
-
-
-def test_chunks_of_another_shape_than_announced_are_refused(client):
-    Y, options = problem_data()
-    columns = da.from_array(Y, chunks=(16, 2500)).map_blocks(without_one, dtype=float)
-    with pytest.raises(ValueError, match="its chunks say"):
-        mdl.learn_dictionary(columns, 32, **options)
-
-
-def without_one(columns):
-    return columns[:, :-1]
-
-
-@pytest.mark.parametrize("update", [mdl.SimCO(mu=0.05), mdl.MOD()], ids=lambda rule: type(rule).__name__)
-def test_update_rules_take_dask_arrays_by_themselves(client, update):
-    Y, options = problem_data()
-    D = mdl.manifolds.Spheres(16, 32).random_point(np.random.default_rng(0))
-    X = options["coder"].encode(Y, D)
-    D_new, X_new = update(Y, D, X)
-    columns, chunked = da.from_array(Y, chunks=(16, 2500)), in_chunks(X, (2500, 2500, 2500, 1500))
-    for codes in (X, chunked):
-        D_there, X_there = replace(update, engine=Dask(client))(columns, D, codes)
-        np.testing.assert_array_equal(D_there, D_new)
-        assert isinstance(X_there, da.Array) == (codes is chunked)
-        X_there = X_there.compute() if codes is chunked else X_there
-        assert (X_there != X_new).nnz == 0
-
-
 def test_two_runs_share_a_client(client):
     Y, options = problem_data()
     expected = mdl.learn_dictionary(Y, 32, threads=1, **options)
@@ -250,23 +192,6 @@ def test_two_runs_share_a_client(client):
         runs = [pool.submit(mdl.learn_dictionary, columns, 32, engine=Dask(client), **options) for _ in "12"]
         for run in runs:
             assert_same_bits(run.result(), expected)
-
-
-def test_an_estimator_with_a_client_is_cloned_and_its_codes_may_be_sparse(client):
-    Y, options = problem_data()
-    model = mdl.ManifoldDictionaryLearning(32, coder=options["coder"], max_iter=1, random_state=0)
-    rows = da.from_array(Y.T, chunks=(4000, 16))
-    model.set_params(engine=Dask(client), sparse_output=True)
-    assert clone(model).engine == model.engine
-    assert pickle.loads(pickle.dumps(model.engine)).client == client.scheduler.address
-    codes = model.fit(rows).transform(rows)
-    again = model.inverse_transform(codes)
-    assert isinstance(codes, da.Array) and isinstance(again, da.Array)
-    expected = model.transform(Y.T)
-    assert (codes.compute() != expected).nnz == 0
-    np.testing.assert_array_equal(again.compute(), model.inverse_transform(expected))
-    with pytest.raises(TypeError, match="give one chunk after"):
-        model.partial_fit(rows)
 
 
 class Correlations:
@@ -281,9 +206,14 @@ class Correlations:
         ({"update": mdl.SimCO(schedule=OneAtATime())}, "moves single atoms"),
         ({"update": lambda Y, D, X: (D, X)}, "update rule .* takes arrays"),
         ({"coder": Correlations()}, "coder .* takes arrays"),
+        ({"coder": mdl.RmsLasso(0.1)}, "coder .* needs all signals at a time"),
+        (
+            {"coder": mdl.BestOf([mdl.OMP(sparsity=3), mdl.IHT(sparsity=3)])},
+            "coder .* needs all signals at a time",
+        ),
         ({"replace": lambda Y, D, X: (D, [])}, "replacement policy .* takes arrays"),
     ],
-    ids=["K-SVD", "single atoms", "own update", "own coder", "own replacement"],
+    ids=["K-SVD", "single atoms", "own update", "own coder", "RmsLasso", "BestOf", "own replacement"],
 )
 def test_parts_without_a_block_form_are_refused_with_a_sentence(client, change, words):
     Y, options = problem_data()

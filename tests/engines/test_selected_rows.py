@@ -8,9 +8,9 @@ import pytest
 from clusters import problem_data
 
 import manifold_dl as mdl
-from manifold_dl.engines import Threads
+from manifold_dl.engines import Dask, Threads
 from manifold_dl.engines.opening import open_observed, open_signals
-from manifold_dl.learning import batch_passes
+from manifold_dl.learning import batch_passes, initialization
 
 
 def test_a_pass_over_mini_batches_announces_the_bytes_that_it_reads(tmp_path, monkeypatch):
@@ -60,3 +60,25 @@ def test_the_numbers_of_mini_batches_are_those_of_one_group():
 
 def order_of(n_signals):
     return mdl.MiniBatches().order(n_signals, 0)
+
+
+def test_of_many_signals_the_first_atoms_are_drawn_by_number(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(initialization, "PERMUTED", 256)
+    Y = problem_data()[0]
+    np.save(tmp_path / "rows.npy", np.ascontiguousarray(Y.T))
+    on_disk = open_signals(tmp_path / "rows.npy", engine=Threads(1, memory=0))
+    D, again, other = (initialization.initial_dictionary(Y, 32, "data", rng=seed) for seed in (0, 0, 1))
+    cosines = (Y / np.linalg.norm(Y, axis=0)).T @ D
+    # Every atom is a signal, divided by its norm with an error of some roundings; no two are the same.
+    np.testing.assert_allclose(cosines.max(axis=0), 1, rtol=1e-14)
+    assert len(set(cosines.argmax(axis=0).tolist())) == 32
+    np.testing.assert_array_equal(D, again)
+    assert not np.array_equal(D, other)
+    for signals in (on_disk, open_signals(Y, engine=Dask(client))):
+        np.testing.assert_array_equal(initialization.initial_dictionary(signals, 32, "data", rng=0), D)
+
+
+def test_drawn_numbers_are_distinct_and_end(monkeypatch):
+    monkeypatch.setattr(initialization, "PERMUTED", 256)
+    numbers = list(initialization._distinct_numbers(300, np.random.default_rng(0)))
+    assert len(numbers) == len(set(numbers)) == 256 and min(numbers) >= 0 and max(numbers) < 300
