@@ -97,6 +97,8 @@ def bits(n, max_iter):
             result = mdl.learn_dictionary(Path(folder) / "rows.npy", ATOMS, engine=engine, **chosen)
             found[f"{name}, file"] = same(result, expected)
     store("bits", {"signals": n, "iterations": max_iter, "same bits": found})
+    if wrong := [name for name, is_same in found.items() if not is_same]:
+        raise SystemExit(f"other bits than one thread: {'; '.join(wrong)}")
 
 
 def cpu_of_children(client):
@@ -124,10 +126,7 @@ def cost(sizes):
         for name in ("threads", "dask"):
             signals, on = (rows.T, Threads(2)) if name == "threads" else (columns, engine)
             measured, more = [], 3 if n > 300_000 else 30
-            for max_iter in (
-                1,
-                1 + more,
-            ):  # the difference is that of iterations, without loading and starting
+            for max_iter in (1, 1 + more):  # the difference has no loading and starting in it
                 begin, cpu, count = time.perf_counter(), _cpu() + cpu_of_children(client), engine.rounds()
                 mdl.learn_dictionary(signals, ATOMS, engine=on, **options(max_iter))
                 used = _cpu() + cpu_of_children(client) - cpu
@@ -257,17 +256,8 @@ def model():
             "gather without adding on the workers, s": round(direct, 2),
             "gather with adding on the workers, s": round(added, 2),
         }
-    store(
-        "model",
-        {
-            "a, µs": 1e6 * a,
-            "R": R,
-            "L, ms": 1e3 * L,
-            "c, ms": 1e3 * c,
-            "B, GB/s": B / 1e9,
-            "predictions": found,
-        },
-    )
+    constants = {"a, µs": 1e6 * a, "R": R, "L, ms": 1e3 * L, "c, ms": 1e3 * c, "B, GB/s": B / 1e9}
+    store("model", constants | {"predictions": found})
     sizes = [size["signals"] for size in known["sizes"]]
     fig, ax = plt.subplots(figsize=(6, 4))
     for name, label in [("threads", "Threads(2)"), ("dask", "Dask, two workers")]:

@@ -2,9 +2,9 @@
 A cluster, and what happens when it breaks
 ==========================================
 
-A billion patches do not fit into one machine. The objective is a sum over signals, so a cluster can share
-it: every worker has some blocks, and only sums travel. Is that still the same algorithm? What travels, and
-how often? And what becomes of the result if a worker is killed in the middle?
+A billion patches do not fit into one machine. The objective is a sum over signals, so a cluster can compute
+it: every worker has some blocks, and only sums are sent. Is that still the same algorithm? What is sent, and
+how often? And is the result still right if a worker is killed in the middle?
 
 You need :ref:`sphx_glr_tutorials_11_more_signals.py`, which explains blocks and the tree of sums. The
 cluster is made of processes on this machine; a real one needs nothing but another address.
@@ -31,9 +31,10 @@ BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#7A7A7A"
 # %%
 # Two processes
 # -------------
-# ``SubprocessCluster`` starts a scheduler and workers (in a program with a main function, ``LocalCluster``
-# does the same). On a real cluster they are started by its own tools, and ``Client("tcp://address:8786")``
-# is all that changes.
+# ``SubprocessCluster`` starts a scheduler and workers as new processes, by the command line of Dask.
+# ``LocalCluster`` is more usual; but its processes import the script that makes it once more, so it needs a
+# script with ``if __name__ == "__main__"``. On a real cluster they are started by its own tools, and
+# ``Client("tcp://address:8786")`` is all that changes.
 
 
 options = {"worker_kwargs": {"nthreads": 1}, "scheduler_kwargs": {"dashboard": False}}
@@ -43,7 +44,7 @@ engine = Dask(client)
 
 # %%
 # The signals are a Dask array, chunked along the signals. Here it is made from an array in memory; usually
-# it comes from files that the workers can read, and this process never sees it.
+# it comes from files that the workers can read, and is never in the memory of this process.
 
 
 truth, _, Y = mdl.datasets.synthetic(16, 32, 20_000, sparsity=3, snr_db=20, rng=0)
@@ -56,8 +57,8 @@ print("same bits on the cluster:", np.array_equal(here.dictionary, there.diction
 print("its codes:", there.codes)
 
 # %%
-# The dictionary is a NumPy array, to the last bit that of one thread. The codes are lazy: nobody has asked
-# for them, and with a billion signals nobody could hold them. ``there.codes.compute()`` brings them here.
+# The dictionary is a NumPy array, to the last bit that of one thread. The codes are lazy: with a billion
+# signals they do not fit into this process. ``there.codes.compute()`` computes them, and brings them here.
 #
 # Rounds
 # ------
@@ -87,8 +88,8 @@ print(
 
 # %%
 # An iteration codes the signals, then makes five conjugate-gradient steps: each is an evaluation and one or
-# two probes of a line search. Sparse coding joins the first evaluation, and setting out on a geodesic joins
-# the first probe. So an iteration cannot be faster than some rounds, however many workers there are:
+# two probes of a line search. Sparse coding joins the first evaluation, and starting a geodesic joins the
+# first probe. So an iteration cannot be faster than some rounds, however many workers there are:
 #
 # .. math:: T \approx \frac{a\, n}{W} + R\, L
 #
@@ -106,9 +107,9 @@ ax.legend()
 # %%
 # Small problems do not need a cluster; a million patches are a matter of seconds on one machine.
 #
-# A worker dies
-# -------------
-# Machines fail. Let us kill one of the two processes after the second iteration, without a warning:
+# A worker is killed
+# ------------------
+# Machines fail. Let us kill one of the two processes after the second iteration:
 
 victim = next(iter(client.run(os.getpid).values()))
 
@@ -119,19 +120,19 @@ def kill_once(step):
         os.kill(victim, signal.SIGKILL)
 
 
-survived = mdl.learn_dictionary(signals, 32, engine=engine, **settings | {"callbacks": [kill_once]})
-print("same bits after a worker was killed:", np.array_equal(survived.dictionary, here.dictionary))
+after_kill = mdl.learn_dictionary(signals, 32, engine=engine, **settings | {"callbacks": [kill_once]})
+print("same bits after a worker was killed:", np.array_equal(after_kill.dictionary, here.dictionary))
 
 # %%
-# What the dead worker had computed (codes, factorisations) was only a cache. The signals of its blocks went
-# to the other worker, which computed it again: the same functions of the same numbers, so the same bits.
+# What the lost worker had computed (codes, factorisations) was only a cache. The signals of its blocks were
+# sent to the other worker, which computed it again: the same functions of the same numbers, so the same bits.
 
 figure, ax = plt.subplots(figsize=(7, 3.6))
 ax.semilogy(here.history.loss, "o-", color=GREY, ms=9, label="one thread")
-ax.semilogy(survived.history.loss, ".--", color=VERMILION, label="two workers, one killed")
+ax.semilogy(after_kill.history.loss, ".--", color=VERMILION, label="two workers, one killed")
 ax.axvline(1.5, color=VERMILION, lw=1, ls=":")
 ax.text(1.55, here.history.loss[0], "killed", color=VERMILION, va="top")
-ax.set(xlabel="iteration", ylabel="loss", title="The loss does not notice")
+ax.set(xlabel="iteration", ylabel="loss", title="The loss is the same")
 ax.legend()
 
 # %%
@@ -169,8 +170,8 @@ cluster.close()
 # * States are a cache. Losing a worker costs time and changes nothing else.
 
 assert np.array_equal(here.dictionary, there.dictionary)  # the same algorithm, to the last bit
-assert np.array_equal(here.dictionary, survived.dictionary)  # a dead worker changes nothing
-assert np.array_equal(here.history.loss, survived.history.loss)  # in no iteration
+assert np.array_equal(here.dictionary, after_kill.dictionary)  # a lost worker changes nothing
+assert np.array_equal(here.history.loss, after_kill.history.loss)  # in no iteration
 assert 8 <= per_iteration <= 16 and total == 32  # some fourteen rounds for an iteration
 assert "SimCO" in refusal  # K-SVD is refused with a sentence
 

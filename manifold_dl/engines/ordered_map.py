@@ -102,6 +102,6 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=most_threads(), thread_name_prefix="manifold_dl")
 
 
-def forget_pool() -> None:
+def drop_pool() -> None:
     """In the child of a fork, where its threads do not exist: the next caller makes a new pool."""
     _pool.cache_clear()

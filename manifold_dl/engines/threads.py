@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from manifold_dl._validation import require_count
-from manifold_dl.engines.ordered_map import available_threads, forget_pool, ordered_map_reduce
+from manifold_dl.engines.ordered_map import available_threads, drop_pool, ordered_map_reduce
 from manifold_dl.engines.protocol import BlockFunction, BlockMap, Engine, TreeSum, in_order
 from manifold_dl.engines.scratch import MappedBlocks, StoredStates
 
@@ -215,10 +215,10 @@ def as_engine(threads: int | None = None, engine: Engine | None = None) -> Engin
 
 
 def _begin_child() -> None:
-    """Threads do not survive a fork, and a lock that one of them held stays locked: the child has its own."""
+    """After a fork there are no threads, and a lock that one of them held stays locked: make new ones."""
     global _lock
     _lock = Lock()
-    forget_pool()
+    drop_pool()
 
 
 if hasattr(os, "register_at_fork"):

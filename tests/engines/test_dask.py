@@ -111,6 +111,11 @@ def test_a_cluster_is_found_by_its_address(client):
         as_client(address).close()
 
 
+ERROR_AND_NEXT_CODES = (
+    "codes_block codes_block on_codes_block usage_block code_energies_block encode_codes_block usage_block"
+)
+
+
 def test_messages_hold_what_their_rounds_read(client, monkeypatch):
     m, d = 16, 128
     Y, options = problem_data()
@@ -128,6 +133,7 @@ def test_messages_hold_what_their_rounds_read(client, monkeypatch):
         "fit_block": md + dd,  # D, DᵀD
         "products_block refit_block": 3 * md + 3 * dd,  # D, DᵀD, U and D again; D(t)ᵀD(t) and its derivative
         "refit_block": 2 * dd,  # the last two
+        ERROR_AND_NEXT_CODES: 3 * md + dd,  # D for the error; D by row and by tile, and DᵀD for the coder
     }
     # Besides: names of functions, cosines, angles and slopes, keys of what was released.
     for name, size in expected.items():
@@ -137,7 +143,7 @@ def test_messages_hold_what_their_rounds_read(client, monkeypatch):
 def test_large_messages_and_many_workers_change_no_bit(workers, monkeypatch):
     Y, options = problem_data()
     expected = mdl.learn_dictionary(Y, 32, threads=1, **options)
-    monkeypatch.setattr(rounds, "INLINE", 0)  # every message travels from worker to worker
+    monkeypatch.setattr(rounds, "INLINE", 0)  # every message is sent from worker to worker
     monkeypatch.setattr(rounds, "FEW", 1)  # sums are added on the workers
     assert_same_bits(mdl.learn_dictionary(Y, 32, engine=Dask(workers), **options), expected)
 

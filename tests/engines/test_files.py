@@ -267,8 +267,8 @@ def test_a_large_file_needs_little_memory(tmp_path, minibatches):
     assert rows.nbytes == 200 * 2**20
     command = [sys.executable, "-c", LEARN_FROM_FILE, str(tmp_path / "rows.npy"), minibatches]
     used = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    # Measured: 49 and 87 MiB, with the budget of 32 MiB for states; a group of mini-batches has 16 MiB, and is
-    # copied. The signals are 200 MiB, and the states of an update more.
+    # Measured: 49 and 87 MiB, with the budget of 32 MiB for states; a group of mini-batches has 16 MiB, and
+    # is copied. The signals are 200 MiB, and the states of an update more.
     assert used < 128 * 2**20
 
 
