@@ -22,7 +22,7 @@ class Cluster:
     def __init__(self, client: Any, session: str) -> None:
         self.client, self.session = client, session
         self.workers: dict[str, int] = {}  # address → threads, of those that answer
-        self.stopped: set[str] = set()  # workers of which the scheduler has heard nothing for `patience`
+        self.stopped: set[str] = set()  # workers without a message to the scheduler for `patience`
         self.owner: dict[int, list[str]] = {}  # of every block, by the number of blocks
         self.sent: dict[str, set[Any]] = {}  # what each worker was sent: keys of nodes, and of items
         self.dropped_states: list[str] = []

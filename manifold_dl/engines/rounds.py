@@ -2,9 +2,9 @@
 
 A worker that is lost: tasks pinned to its address would never run, so its blocks are sent to the others. The
 same holds for the worker that has the broadcast of a round. A worker that is new has no state: its task
-returns None, and it is sent everything. A worker that is stopped: when the scheduler has heard nothing of it
-for `patience` seconds, its blocks are sent to the others, and it gets none until it answers. All workers, or
-the scheduler, do not answer: after `timeout` seconds there is a `ClusterError`.
+returns None, and it is sent everything. A worker that is stopped: when the scheduler has had no message from
+it for `patience` seconds, its blocks are sent to the others, and it gets none until it answers. All workers,
+or the scheduler, do not answer: after `timeout` seconds there is a `ClusterError`.
 """
 
 import asyncio
