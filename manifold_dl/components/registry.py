@@ -195,7 +195,7 @@ def load(kind: str) -> dict[str, Any]:
     --------
     >>> from manifold_dl import plugins
     >>> plugins.load("updates")["MOD"](ridge=0.1)
-    MOD(ridge=0.1, tol=1e-05, engine=None)
+    MOD(ridge=0.1, tol=0.001, engine=None)
     """
     components = {}
     for name, component in sorted(_choices(kind).items()):

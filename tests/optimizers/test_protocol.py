@@ -10,12 +10,14 @@ from manifold_dl.optimizers.protocol import ProblemMembers, members_of_problem
 def test_plain_problem_of_pymanopt_has_none_of_the_members():
     sphere = pymanopt.manifolds.Sphere(3)
     problem = pymanopt.Problem(sphere, pymanopt.function.numpy(sphere)(lambda x: x[0]))
-    assert members_of_problem(problem) == ProblemMembers(None, None, None, None)
+    assert members_of_problem(problem) == ProblemMembers(*[None] * 6)
 
 
 def test_dictionary_problem_has_the_members_that_it_documents():
     _, X, Y = synthetic(8, 12, 40, sparsity=2, rng=0)
     problem = mdl.update_problem(Y, X, mu=0.1)
-    feasible, counts, stationary_point, objective = members_of_problem(problem)
-    assert feasible is problem.feasible and counts is problem.counts and objective is problem.objective
-    assert stationary_point is None
+    members = members_of_problem(problem)
+    assert members.feasible is problem.feasible
+    assert members.counts is problem.counts and members.objective is problem.objective
+    assert members.stationary_point is None and members.weights is None
+    assert members.piece is None  # that of lasso problems alone
