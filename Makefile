@@ -63,7 +63,7 @@ fuzz: .venv/installed-test  ## random shapes, types, parts and parameters, 3,000
 soak: .venv/installed-test  ## 500 fits and 3,000 iterations: neither memory nor threads may grow (minutes)
 	$(BIN)/python -m pytest --slow tests/test_soak.py $(NO_LIMIT)
 
-LOWEST_TESTS := $(addprefix tests/, test_import.py metrics schedules test_estimator.py coders learning \
+LOWEST_TESTS := $(addprefix tests/, test_import.py metrics schedules estimator coders learning \
 	line_search manifolds optimizers problem regularizers updates)
 # Old packages with today's versions of their own dependencies: what those deprecate is not ours to fix. The test
 # runner of the old Click does not separate the two outputs, which tests of the command line read.

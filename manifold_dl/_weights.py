@@ -1,7 +1,7 @@
 """Weights of entries and of signals at the same time, and signals without what stands at missing entries.
 
 A weight of a signal multiplies its whole term of the objective, ridge and penalty included; weights of
-entries multiply squared errors alone. `estimator.py` has both where samples with missing entries have a
+entries multiply squared errors alone. `estimator/` has both where samples with missing entries have a
 `sample_weight`. Everything that takes weights takes this, too: what knows one kind alone reads the products.
 """
 

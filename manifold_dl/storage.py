@@ -46,7 +46,7 @@ def save(result: "Result | ManifoldDictionaryLearning", path: str | os.PathLike[
     if isinstance(result, Result):
         storage.save(result, path)
         return
-    from manifold_dl import _estimator_storage as of_estimator  # imports scikit-learn, which takes a second
+    from manifold_dl.estimator import storage as of_estimator  # imports scikit-learn, which takes a second
 
     if not isinstance(result, of_estimator.ManifoldDictionaryLearning):
         raise TypeError(
@@ -80,6 +80,6 @@ def load(path: str | os.PathLike[str], max_bytes: int | None = None) -> Any:
     with damage_named(path):
         if meta["kind"] == "result":
             return storage.from_contents(meta, arrays)
-        from manifold_dl import _estimator_storage as of_estimator
+        from manifold_dl.estimator import storage as of_estimator
 
         return of_estimator.from_contents(meta, arrays)

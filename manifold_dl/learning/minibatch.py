@@ -2,7 +2,7 @@
 
 A stage on one batch alone would fit the dictionary to that batch. So every atom moves only a fraction of the
 way from where it is to where the stage puts it: the fraction that the batch has in all the energy of the
-codes on this atom so far. `estimator.py` calls `online_step` for `partial_fit`; the passes over mini-batches
+codes on this atom so far. `estimator/` calls `online_step` for `partial_fit`; the passes over mini-batches
 of `learn_dictionary` (`batch_passes.py`) consist of the same step.
 """
 

@@ -1,6 +1,6 @@
 """How the scikit-learn estimator learns: all samples at once in `fit`, batch by batch in `partial_fit`.
 
-`estimator.py` adds the methods that users call.
+`dictionary_learning.py` adds the methods that users call.
 """
 
 import warnings
@@ -15,8 +15,6 @@ import joblib
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from manifold_dl._estimator_checks import as_generator, number_and_start, signals_of
-from manifold_dl._estimator_parameters import NestedParameters
 from manifold_dl._validation import warn_once
 from manifold_dl.coders import OMP
 from manifold_dl.coders.calling import run_coder
@@ -26,6 +24,8 @@ from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.opening import is_dask_array, open_observed
 from manifold_dl.engines.threads import using_threads
 from manifold_dl.engines.units import unit_exponent
+from manifold_dl.estimator.checks import as_generator, number_and_start, signals_of
+from manifold_dl.estimator.parameters import NestedParameters
 from manifold_dl.learning.callbacks import Progress
 from manifold_dl.learning.distant_codes import encode_columns, encode_incomplete
 from manifold_dl.learning.history import History

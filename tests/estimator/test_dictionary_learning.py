@@ -47,7 +47,7 @@ from manifold_dl import (
         else {
             "check_sample_weight_equivalence_on_dense_data": (
                 "init='data' begins with samples drawn by their number, and the check shuffles and repeats "
-                "them; from the same start the results are equal (test_estimator_weights.py)"
+                "them; from the same start the results are equal (test_weights.py)"
             )
         }
     ),

@@ -1,7 +1,7 @@
 """A scikit-learn estimator as plain arrays and JSON: what its file holds.
 
-`storage.py` writes and reads it. Parameters are stored as `settings.describe` describes them, so components
-have to be registered, ours or of a plug-in.
+`manifold_dl.storage` writes and reads it. Parameters are stored as `settings.describe` describes them, so
+components have to be registered, ours or of a plug-in.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ import numpy as np
 
 from manifold_dl._validation import as_dictionary
 from manifold_dl.components.settings import describe, is_text, restore, shown
-from manifold_dl.estimator import ManifoldDictionaryLearning
+from manifold_dl.estimator.dictionary_learning import ManifoldDictionaryLearning
 from manifold_dl.learning.archive import (
     arrays_to_columns,
     columns_to_arrays,

@@ -12,9 +12,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from manifold_dl._estimator_checks import FLOATS, require_numbers, signals_of, unchanged_on_error
-from manifold_dl._estimator_fitting import DictionaryFitting
 from manifold_dl.engines.opening import is_dask_array
+from manifold_dl.estimator.checks import FLOATS, require_numbers, signals_of, unchanged_on_error
+from manifold_dl.estimator.fitting import DictionaryFitting
 from manifold_dl.learning.protocols import Callback
 from manifold_dl.learning.signal_sums import explained_fraction
 

@@ -1,7 +1,7 @@
 """Fields of components as parameters of an estimator: ``set_params(coder__sparsity=3)``, at any depth.
 
 scikit-learn reads and sets the parameters of nested estimators; our components are frozen dataclasses.
-`estimator.py` alone uses it.
+The estimator inherits from `NestedParameters`.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
 """What enters the scikit-learn estimator, checked: samples in rows, a start, a random state.
 
-`estimator.py` alone uses it.
+`dictionary_learning.py` and `fitting.py` call these functions.
 """
 
 import copy
