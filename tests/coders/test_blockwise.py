@@ -7,9 +7,8 @@ import pytest
 from coding_problems import problem
 from scipy.sparse import csc_array
 
-from manifold_dl.coders import FOCUSS, IHT, OMP, BasisPursuit, FixedSupport, Lasso, MatchingPursuit
+from manifold_dl.coders import FOCUSS, IHT, OMP, BasisPursuit, Lasso, MatchingPursuit
 from manifold_dl.coders.blockwise import CoderBlock, Coding, encode_block
-from manifold_dl.coders.protocol import CoderProperties, properties_of
 from manifold_dl.coders.pursuit import tolerance_in_units
 from manifold_dl.engines.protocol import SMALLEST_BLOCK
 from manifold_dl.kernels import coding
@@ -45,13 +44,3 @@ def test_lasso_starts_every_block_from_the_codes_of_its_own_signals():
     # Codes that are already optimal keep their support, and are solved for once more: rounding.
     np.testing.assert_array_equal(again.indices, codes.indices)
     np.testing.assert_allclose(again.data, codes.data, rtol=1e-9)
-
-
-def test_properties_that_a_coder_does_not_declare_are_false():
-    class Correlations:
-        def encode(self, signals, dictionary):
-            return dictionary.T @ signals
-
-    assert properties_of(Correlations()) == CoderProperties(False, False, False)
-    assert properties_of(OMP(tol=0.5)) == CoderProperties(optimal_on_support=True)
-    assert properties_of(FixedSupport([[0]])) == CoderProperties(True, True, True)

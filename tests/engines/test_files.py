@@ -1,6 +1,5 @@
 """Signals in files: the bits of an array, with as little memory as is allowed, and nothing left over."""
 
-import gc
 import os
 from dataclasses import replace
 
@@ -12,7 +11,6 @@ from clusters import assert_same_bits, problem_data
 import manifold_dl as mdl
 from manifold_dl.engines import Threads
 from manifold_dl.engines.opening import open_signals
-from manifold_dl.engines.scratch import Budget, MappedBlocks
 from manifold_dl.learning.distant_codes import load_codes
 
 
@@ -144,32 +142,6 @@ def test_a_result_is_stored_without_codes_that_are_not_in_memory(data, row_file,
     again = mdl.load(tmp_path / "result.npz")
     np.testing.assert_array_equal(again.dictionary, found.dictionary)
     assert again.codes is None and "32 atoms" in str(again) and "asked for" in str(found)
-
-
-def test_nothing_is_left_in_the_scratch_folder(data, tmp_path):
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    engine = Threads(1, memory=0, scratch=scratch)
-    found = mdl.learn_dictionary(columns(data[0], tmp_path), 32, engine=engine, **data[1])
-    del found
-    gc.collect()
-    assert os.listdir(scratch) == []
-
-
-def test_states_beyond_the_budget_are_read_back_as_they_were():
-    views = [np.arange(12.0).reshape(6, 2) + b for b in range(4)]
-    blocks = MappedBlocks(views, Budget(2000))
-    states = blocks.new_states()
-    rng = np.random.default_rng(0)
-    given = [(views[b], rng.standard_normal(100), ("name", None, rng.integers(9, size=7))) for b in range(4)]
-    for b, state in enumerate(given):
-        states[b] = state
-    assert states[3] is not given[3] and states[0] is given[0]
-    for found, state in zip(states, given, strict=True):
-        assert found[0] is state[0]  # signals are not copied
-        np.testing.assert_array_equal(found[1], state[1])
-        np.testing.assert_array_equal(found[2][2], state[2][2])
-        assert found[1].flags.writeable and found[2][:2] == ("name", None)
 
 
 @pytest.mark.parametrize(

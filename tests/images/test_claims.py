@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-import scipy.stats
 
 from manifold_dl import presets
 from manifold_dl.coders import OMP
-from manifold_dl.images import Picture, cosines, denoise, usual_gain
-from manifold_dl.images.defaults import tethered
-from manifold_dl.images.patches import centred
+from manifold_dl.images import denoise
 from manifold_dl.updates import KSVD, MOD, SimCO
 
 data = pytest.importorskip("skimage.data")
@@ -37,51 +34,6 @@ def test_default_update_beats_ksvd_and_mod_on_few_patches():
     ours, k_svd, mod = gains(cropped("camera", 128), 25, updates, draw=0, stride=2, max_iter=5)
     # The documentation promises 0.1 dB on average over whole pictures; on this crop it is more.
     assert ours > max(k_svd, mod) + 0.1
-
-
-def test_weight_of_the_tether_falls_with_patches_and_grows_with_noise():
-    start = cosines(Picture.of(np.zeros((16, 16)), 8), 32)
-    (few,) = tethered(start, noise_energy=2.0, n_patches=1_000).regularizers
-    (many,) = tethered(start, noise_energy=4.0, n_patches=20_000).regularizers
-    assert few.weight == pytest.approx(10 * many.weight)
-    assert few.value(start) == pytest.approx(0, abs=1e-12)  # unit atoms, at rest
-    assert len(tethered("data", 1.0, 1_000).regularizers) == 0  # no start to hold on to
-
-
-@pytest.mark.parametrize("count", [1, 3, 4, 24, 256])
-def test_cosines_in_colour_are_unit_atoms_of_one_colour_each(count):
-    D = cosines(Picture.of(np.zeros((16, 16, 3)), 8), count)
-    assert D.shape == (192, count)
-    np.testing.assert_allclose(np.linalg.norm(D, axis=0), 1, rtol=1e-12)
-    channels = D.reshape(3, 64, count)
-    for atom in np.moveaxis(channels, 2, 0):
-        assert np.linalg.matrix_rank(atom, tol=1e-10) == 1
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-def test_pure_noise_exceeds_the_gain_in_one_patch_of_28(channels):
-    """Patches as `denoise` codes them, without the mean of each channel; the χ² tail is SciPy's."""
-    noise = np.random.default_rng(0).standard_normal((8, 8 * 20_000, channels))
-    patches, _ = centred(Picture.of(noise, 8).windows[0, ::8])  # side by side: independent
-    gain = usual_gain(64 * channels, channels)
-    fraction = np.mean((patches**2).mean(axis=1) > gain**2)
-    tail = scipy.stats.chi2.sf(64 * 1.15**2, df=63)
-    assert round(1 / tail) == 28
-    assert scipy.stats.chi2.sf(64 * channels * gain**2, df=63 * channels) == pytest.approx(tail)
-    assert fraction == pytest.approx(tail, abs=0.004)  # three standard deviations of the fraction of 20,000
-
-
-def test_usual_gains_are_those_that_the_documentation_names():
-    assert usual_gain(64) == pytest.approx(1.15, abs=1e-12)
-    assert usual_gain(192, channels=3) == pytest.approx(1.084, abs=5e-4)
-
-
-def test_every_purpose_is_a_setting_of_denoise():
-    noisy = cropped("camera", 32)
-    for purpose in ("best", "quick", "paper"):
-        assert denoise(noisy, 10.0, n_atoms=64, **presets.images(purpose)).image.shape == noisy.shape
-    with pytest.raises(ValueError, match="purpose='fast'"):
-        presets.images("fast")
 
 
 @pytest.mark.slow

@@ -4,50 +4,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from textures import error, noisy, texture
 
-from manifold_dl.coders import OMP
-from manifold_dl.images import Picture, SimilarPatches, denoise, estimate_sigma
-from manifold_dl.images.reconstruction import reconstruct
-
-
-def texture(rows=48, columns=56, channels=None):
-    """Diagonal stripes and an edge: smooth along lines, as pictures are."""
-    i, j = np.mgrid[:rows, :columns]
-    picture = 0.5 + 0.2 * np.sin(0.7 * (i + j)) + 0.2 * (j > columns // 2)
-    return (
-        picture
-        if channels is None
-        else np.stack([picture * (c + 1) / channels for c in range(channels)], axis=2)
-    )
-
-
-def noisy(picture, sigma, seed=0):
-    return picture + sigma * np.random.default_rng(seed).standard_normal(picture.shape)
-
-
-def error(a, b):
-    return np.sqrt(np.mean((np.asarray(a, float) - b) ** 2))
-
-
-@pytest.mark.parametrize("channels", [None, 3])
-@pytest.mark.parametrize("stride", [1, 3])
-def test_exact_codes_reconstruct_the_picture(channels, stride):
-    # A complete dictionary and no tolerance: every patch is represented exactly, and so is the average.
-    picture = Picture.of(texture(21, 30, channels), patch_size=4, stride=stride)
-    D = np.linalg.qr(np.random.default_rng(0).standard_normal((picture.length, picture.length)))[0]
-    clean = reconstruct(picture, D, OMP(sparsity=picture.length), sigma=0.1)
-    # A few hundred rounding errors of numbers near 1.
-    np.testing.assert_allclose(picture.restore(clean), texture(21, 30, channels), atol=1e-12)
-
-
-def test_size_of_strips_does_not_change_the_picture(monkeypatch):
-    picture = Picture.of(noisy(texture(), 0.1), patch_size=8)
-    D = np.linalg.qr(np.random.default_rng(0).standard_normal((64, 64)))[0]
-    coder = OMP(sparsity=4)
-    whole = reconstruct(picture, D, coder, sigma=0.1)
-    monkeypatch.setattr("manifold_dl.images.reconstruction.STRIP", 100)
-    # The sums are the same but for their order.
-    np.testing.assert_allclose(reconstruct(picture, D, coder, sigma=0.1), whole, rtol=1e-12)
+from manifold_dl.images import SimilarPatches, denoise
 
 
 @pytest.mark.parametrize("channels", [None, 3])
@@ -77,16 +36,6 @@ def test_eight_bit_and_float_pictures_agree():
     floats = denoise(dirty / 255, sigma=0.1, patch_size=4, n_atoms=24, max_iter=2)
     # The same problem in other units; what is left is the rounding to whole grey levels.
     assert np.abs(eight.image - 255 * floats.image).max() <= 0.5 + 1e-6
-
-
-def test_sigma_is_estimated():
-    result = denoise(noisy(texture(128, 128), 0.1), patch_size=4, n_atoms=24, max_iter=1)
-    assert result.sigma == pytest.approx(0.1, rel=0.1)  # 4,096 coefficients: 2 % of noise, and some texture
-
-
-def test_the_estimate_scales_with_the_picture():
-    pixels = np.random.default_rng(0).standard_normal((64, 64, 1))
-    assert estimate_sigma(1e6 * pixels) == pytest.approx(1e6 * estimate_sigma(pixels), rel=1e-12)
 
 
 def test_the_smallest_picture_is_one_patch():

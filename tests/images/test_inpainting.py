@@ -1,9 +1,12 @@
 """Inpainting: what never matters, what is kept, and the gain over a smooth fill."""
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
+import textures
+from textures import error, missing_at_random
 
 from manifold_dl.coders import ForwardSelection
 from manifold_dl.images import Picture, cosines, inpaint
@@ -13,21 +16,7 @@ from manifold_dl.images.reconstruction import WeightedPatches, weighted_reconstr
 SMALL = {"patch_size": 6, "n_atoms": 80, "n_patches": 1_000, "max_iter": 3}
 
 
-def texture(rows=48, columns=56, channels=None):
-    """Diagonal stripes and an edge: smooth along lines, as pictures are."""
-    i, j = np.mgrid[:rows, :columns]
-    picture = 0.5 + 0.2 * np.sin(0.9 * (i + j)) + 0.2 * (j > columns // 2)
-    if channels is None:
-        return picture
-    return np.stack([picture * (c + 1) / channels for c in range(channels)], axis=2)
-
-
-def missing_at_random(fraction, shape=(48, 56)):
-    return np.random.default_rng(0).random(shape) < fraction
-
-
-def error(a, b):
-    return np.sqrt(np.mean((np.asarray(a, float) - b) ** 2))
+texture = partial(textures.texture, frequency=0.9)
 
 
 @pytest.mark.parametrize("channels", [None, 3])
@@ -166,15 +155,6 @@ def test_pictures_of_any_offset_are_filled_in(offset):
     assert result.image.dtype == result.dictionary.dtype == np.float64
     np.testing.assert_array_equal(result.image[~mask], (clean + offset)[~mask])
     assert error(result.image - offset, clean) < 10
-
-
-def test_smooth_fill_continues_a_plane_and_keeps_what_is_known():
-    plane = np.add.outer(0.3 * np.arange(30.0), 0.7 * np.arange(20.0))[:, :, None]
-    missing = missing_at_random(0.6, plane.shape)
-    filled = smooth_fill(np.where(missing, -7, plane), missing)
-    np.testing.assert_array_equal(filled[~missing], plane[~missing])
-    # A plane has no Laplacian but at the border of the picture; conjugate gradients end at 1e-3.
-    assert np.abs(filled - plane)[3:-3, 3:-3].max() < 0.2
 
 
 @pytest.mark.parametrize(

@@ -48,19 +48,6 @@ def test_a_pass_takes_every_block_once_in_an_order_drawn_anew():
     assert any(a.tolist() != b.tolist() for a, b in zip(first, second, strict=True))
 
 
-@pytest.mark.parametrize(("max_iter", "n_passes"), [(1, 0), (2, 1), (3, 2), (10, 8), (50, 40)])
-def test_the_last_iterations_are_full(max_iter, n_passes):
-    assert MiniBatches(full=0.2).n_passes(max_iter) == n_passes
-
-
-def test_so_much_of_a_pass_counts_at_the_end_of_all_passes():
-    passes = MiniBatches(memory=0.25)
-    for max_iter in (2, 10):
-        # Old signals weigh (N then/N now)^ρ: the sum over all passes is 1/(ρ + 1) of them.
-        rho, n_passes = passes.forgetting(max_iter), passes.n_passes(max_iter)
-        assert n_passes / (rho + 1) == pytest.approx(0.25)
-
-
 def test_the_number_of_threads_changes_no_bit():
     one, two, three = (learn(threads=threads) for threads in (1, 2, 3))
     assert_same(one, two)
@@ -204,19 +191,6 @@ def test_the_ridge_in_minibatches_is_the_last_one():
     np.testing.assert_array_equal(result.dictionary, expected.dictionary)
 
 
-@pytest.mark.parametrize("update", [SimCO(), SimCO(codes="fixed")])
-def test_the_default_is_minibatches_for_many_signals(update):
-    assert as_minibatches(None, CODER, update, MANY_SIGNALS) == MiniBatches()
-    assert as_minibatches(None, CODER, update, MANY_SIGNALS - 1) is None
-    assert as_minibatches(False, CODER, update, MANY_SIGNALS) is None
-
-
-@pytest.mark.parametrize("update", [KSVD(), MOD(), SimCO(schedule=Blocks(3))])
-def test_other_rules_learn_from_all_signals_unless_asked(update):
-    assert as_minibatches(None, CODER, update, 10 * MANY_SIGNALS) is None
-    assert as_minibatches(BATCHES, CODER, update, 10) == BATCHES
-
-
 def test_a_coder_of_all_signals_has_no_codes_for_minibatches():
     coder = FixedSupport(np.zeros((5000, 1), int))
     assert as_minibatches(None, coder, SimCO(), MANY_SIGNALS) is None
@@ -224,38 +198,9 @@ def test_a_coder_of_all_signals_has_no_codes_for_minibatches():
         learn(coder=coder)
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"size": 1000}, "size=1000: give a whole number of at least 1024"),
-        ({"size": 1500}, "size=1500: mini-batches consist of blocks of 1024 signals"),
-        ({"full": 2}, "full=2: a fraction"),
-        ({"steps": 0}, "steps=0"),
-        ({"memory": 0.0}, "memory=0.0: a positive, finite fraction of a pass"),
-    ],
-)
-def test_impossible_minibatches_are_refused(settings, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        MiniBatches(**settings)
-
-
 def test_something_else_in_place_of_minibatches_is_refused():
     with pytest.raises(TypeError, match=r"minibatches='4096': give MiniBatches\(\)"):
         learn(minibatches="4096")
-
-
-def test_validation_is_the_loss_of_other_signals_after_every_iteration():
-    seen, other = [], datasets.synthetic(8, 12, 300, sparsity=2, rng=5).signals
-    result = learn(validation=other, callbacks=[seen.append])
-    expected = [np.sum((other - s.dictionary @ CODER.encode(other, s.dictionary)) ** 2) / 300 for s in seen]
-    np.testing.assert_allclose(result.history.validation, expected, rtol=1e-12)
-    np.testing.assert_array_equal(learn().dictionary, result.dictionary)
-    assert np.isnan(learn().history.validation).all()
-
-
-def test_validation_signals_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="validation has signals of length 7, but the signals have length 8"):
-        learn(validation=Y[:7])
 
 
 def test_settings_of_minibatches_are_stored_with_the_result():

@@ -4,64 +4,27 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import scipy.sparse
-from pymanopt.manifolds import Euclidean, Oblique, Stiefel
-from pymanopt.optimizers import (
-    ConjugateGradient,
-    NelderMead,
-    ParticleSwarm,
-    SteepestDescent,
-    TrustRegions,
+from problem_cases import (
+    D_,
+    MANIFOLDS,
+    OPTIMIZERS,
+    SETS,
+    N,
+    both_manifolds,
+    both_ridges,
+    draw,
+    every_penalty,
+    every_set,
+    make,
+    steps,
 )
+from pymanopt.manifolds import Euclidean
+from pymanopt.optimizers import ConjugateGradient, NelderMead, ParticleSwarm, SteepestDescent, TrustRegions
 
-from manifold_dl import manifolds, update_problem
+from manifold_dl import update_problem
 from manifold_dl.line_search import GoldenSection, WolfeSearch
 from manifold_dl.manifolds import Lines, Spheres
 from manifold_dl.regularizers import Coherence
-
-M, D_, N = 8, 12, 120
-
-
-class Quartic:
-    """Σ D⁴, written without derivatives, so that autograd has something to do; its own hessian is 12 D²E."""
-
-    def value(self, dictionary):
-        return (dictionary**4).sum()
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
-def draw(rng, m=M, d=D_, n=N):
-    """Signals, codes on supports of one to three atoms (and two signals without any), a dictionary."""
-    codes = np.zeros((d, n))
-    for j, size in enumerate(rng.integers(1, 4, n)):
-        codes[rng.choice(d, size, replace=False), j] = rng.standard_normal(size)
-    codes[:, :2] = 0
-    dictionary = rng.standard_normal((m, d))
-    return rng.standard_normal((m, n)), codes, dictionary / np.linalg.norm(dictionary, axis=0)
-
-
-SETS = {"one": [3], "three": [7, 0, 4], "all": list(range(D_))}
-PENALTIES = {"plain": [], "coherence": [Coherence(3.0)], "two": [Coherence(3.0), Quartic()]}
-
-both_ridges = pytest.mark.parametrize("mu", [0.0, 0.1], ids=["mu=0", "mu=0.1"])
-every_set = pytest.mark.parametrize("atoms", SETS.values(), ids=SETS)
-every_penalty = pytest.mark.parametrize("penalties", PENALTIES.values(), ids=PENALTIES)
-both_manifolds = pytest.mark.parametrize("manifold", [Spheres, Lines])
-
-
-def make(rng, atoms, **options):
-    """A problem in the given atoms, a point and a unit tangent vector there."""
-    Y, X, D = draw(rng)
-    problem = update_problem(Y, X, atoms=atoms, dictionary=D, **options)
-    point = problem.manifold.random_point(rng)
-    return problem, point, problem.manifold.random_tangent_vector(point, rng)
-
-
-# Derivatives
 
 
 def slope(errors, steps):
@@ -106,9 +69,6 @@ def test_the_hessian_is_symmetric(rng, mu, atoms, penalties):
     V = problem.manifold.random_tangent_vector(point, rng)
     HU, HV = problem.riemannian_hessian(point, U), problem.riemannian_hessian(point, V)
     assert np.vdot(U, HV) == pytest.approx(np.vdot(V, HU), abs=1e-12 * np.linalg.norm(HU))
-
-
-# Geodesics
 
 
 @both_ridges
@@ -162,41 +122,6 @@ def test_phi_where_atoms_collide():
     assert at_target > max(nearby)  # a line fits less than a plane
 
 
-# Pymanopt's own optimizers and manifolds
-
-
-@pytest.fixture
-def seeded():
-    """Pymanopt draws from NumPy's global generator: fixed for the test, and put back after it."""
-    state = np.random.get_state()  # noqa: NPY002
-    reset = lambda: np.random.seed(0)  # noqa: NPY002
-    reset()
-    yield reset
-    np.random.set_state(state)  # noqa: NPY002
-
-
-def steps(kind, n=8, **options):
-    return kind(max_iterations=n, verbosity=0, **options)
-
-
-OPTIMIZERS = {
-    "steepest descent": steps(SteepestDescent),
-    "conjugate gradient": steps(ConjugateGradient),
-    "trust regions": steps(TrustRegions),
-    "descent, golden section": steps(SteepestDescent, line_searcher=GoldenSection()),
-    "descent, Wolfe search": steps(SteepestDescent, line_searcher=WolfeSearch()),
-    "conjugate, golden section": steps(ConjugateGradient, line_searcher=GoldenSection()),
-    "conjugate, Wolfe search": steps(ConjugateGradient, line_searcher=WolfeSearch()),
-}
-MANIFOLDS = {
-    "spheres": Spheres,
-    "lines": Lines,
-    "oblique": Oblique,
-    "stiefel": Stiefel,
-    "euclidean": Euclidean,
-}
-
-
 @pytest.mark.usefixtures("seeded")
 @pytest.mark.parametrize("manifold", MANIFOLDS.values(), ids=MANIFOLDS)
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -234,7 +159,7 @@ def test_stock_optimizers_without_derivatives_run(rng, seeded, optimizer, manifo
 
 
 @pytest.mark.parametrize("optimizer", [SteepestDescent, ConjugateGradient])
-@pytest.mark.parametrize("searcher", [GoldenSection(), WolfeSearch()], ids=["golden", "geodesic"])
+@pytest.mark.parametrize("searcher", [GoldenSection(), WolfeSearch()], ids=["golden", "wolfe"])
 @every_penalty
 def test_descent_is_monotone(rng, optimizer, searcher, penalties):
     Y, X, D = draw(rng)
@@ -253,9 +178,6 @@ def test_trust_region_converges_quadratically_to_a_critical_point(rng):
     # An inexact Hessian would converge linearly: here the last steps each gain more than three digits.
     assert norms[-1] < 1e-10 * problem.scale
     assert norms[-2] < 1e-3 * norms[-3] or norms[-1] < 1e-3 * norms[-2]
-
-
-# Invariances
 
 
 @both_ridges
@@ -322,170 +244,12 @@ def test_layout_of_the_arrays_does_not_matter(rng):
         np.testing.assert_array_equal(problem.riemannian_gradient(D), one.riemannian_gradient(D))
 
 
-# The record and the counts
-
-
-def test_the_record_holds_value_and_gradient_norm_of_every_iterate(rng):
-    Y, X, D = draw(rng)
-    problem = update_problem(Y, X, mu=0.1)
-    optimizer = ConjugateGradient(line_searcher=WolfeSearch(), max_iterations=10, verbosity=0)
-    result = optimizer.run(problem, initial_point=D)
-    assert len(problem.record) == result.iterations == 10
-    seconds = [iterate.seconds for iterate in problem.record]
-    assert seconds == sorted(seconds) and seconds[0] > 0
-    fresh = update_problem(Y, X, mu=0.1)
-    first, last = problem.record[0], problem.record[-1]
-    for iterate, point in ((first, D), (last, result.point)):
-        assert iterate.value == fresh.cost(point)
-        gradient = fresh.riemannian_gradient(point)
-        assert iterate.gradient_norm == fresh.manifold.norm(point, gradient)
-    # Every accepted point was evaluated, and nothing else: the search probes φ.
-    assert problem.counts.value == problem.counts.gradient == problem.counts.factorisation == 10
-    assert problem.counts.probe >= 9 and problem.counts.hessian == 0
-
-
-def test_two_gradients_at_one_point_leave_one_record(rng):
-    problem, point, U = make(rng, SETS["three"], mu=0.1)
-    problem.riemannian_gradient(point)
-    problem.riemannian_gradient(point.copy())
-    problem.riemannian_hessian(point, U)
-    assert len(problem.record) == 1
-    assert problem.record[0].seconds > 0
-
-
-def test_a_new_problem_has_an_empty_record_and_no_counts(rng):
-    problem, _, _ = make(rng, SETS["three"])
-    assert problem.record == []
-    assert set(vars(problem.counts).values()) == {0}
-
-
-def test_scale_is_the_energy_of_the_signals(rng):
-    Y, X, _ = draw(rng)
-    problem = update_problem(Y, X)
-    assert problem.scale == problem.cost.scale == pytest.approx(np.sum(Y**2), rel=1e-14)
-
-
 def test_support_of_the_atoms(rng):
     Y, X, D = draw(rng)
     I = [7, 0, 4]
     problem = update_problem(Y, X, atoms=I, dictionary=D)
     np.testing.assert_array_equal(problem.support.toarray(), (X != 0)[I])
     np.testing.assert_array_equal(update_problem(Y, X).support.toarray(), X != 0)
-
-
-# The preconditioner
-
-
-@pytest.mark.parametrize("manifold", MANIFOLDS.values(), ids=MANIFOLDS)
-@pytest.mark.usefixtures("seeded")
-def test_the_preconditioner_is_symmetric_positive_definite_on_tangent_vectors(rng, manifold):
-    Y, X, _ = draw(rng, m=6, d=4)
-    problem = update_problem(Y * 100, X, manifold=manifold, mu=0.1)
-    geometry, point = problem.manifold, problem.manifold.random_point()
-    basis = [geometry.random_tangent_vector(point) for _ in range(geometry.dim)]
-    images = [problem.preconditioner(point, U) for U in basis]
-    for image in images:  # they are tangent
-        np.testing.assert_allclose(geometry.projection(point, image), image, atol=1e-14)
-    matrix = np.array([[geometry.inner_product(point, U, PV) for PV in images] for U in basis])
-    np.testing.assert_allclose(matrix, matrix.T, atol=1e-14)
-    gram = np.array([[geometry.inner_product(point, U, V) for V in basis] for U in basis])
-    # In an orthonormal basis, which is what the square root of the Gram matrix makes of this one.
-    eigenvalues = np.linalg.eigvals(np.linalg.solve(gram, matrix)).real
-    assert eigenvalues.min() > 1e-3
-
-
-def test_the_preconditioner_takes_tangents_of_the_shape_of_a_point(rng):
-    problem, point, U = make(rng, None, mu=0.1)
-    for other in (U[:, :1], U[:, :2], np.hstack([U, U])):  # compiled code would read beyond its end
-        with pytest.raises(ValueError, match="rows"):
-            problem.preconditioner(point, other)
-
-
-def test_changing_a_returned_gradient_does_not_change_the_next(rng):
-    for manifold in (manifolds.Euclidean, Spheres):
-        problem, point, _ = make(rng, None, mu=0.1, manifold=manifold)
-        expected = problem.riemannian_gradient(point).copy()
-        problem.riemannian_gradient(point)[:] = 0
-        problem.euclidean_gradient(point)[:] = 0
-        np.testing.assert_array_equal(problem.riemannian_gradient(point), expected)
-
-
-def test_the_preconditioner_divides_by_the_energies(rng):
-    Y, X, D = draw(rng)
-    problem = update_problem(Y, X)
-    U = problem.manifold.random_tangent_vector(D, rng)
-    energies = np.sum(problem.codes(D).toarray() ** 2, axis=1)
-    assert energies.min() > 1e-3 * energies.mean()  # no floor in sight
-    np.testing.assert_allclose(problem.preconditioner(D, U), U * energies.mean() / energies, rtol=1e-12)
-
-
-def test_hardly_used_atoms_do_not_run_away(rng):
-    Y, X, D = draw(rng)
-    X[5] = 0  # not used at all
-    problem = update_problem(Y, X, mu=0.1)
-    U = problem.manifold.random_tangent_vector(D, rng)
-    ratio = np.linalg.norm(problem.preconditioner(D, U), axis=0) / np.linalg.norm(U, axis=0)
-    assert ratio[5] == pytest.approx(1000) == ratio.max()
-
-
-def test_without_preconditioner(rng):
-    problem, point, U = make(rng, SETS["three"], precondition=False)
-    assert problem.preconditioner(point, U) is U
-
-
-def test_nothing_to_divide_by(rng):
-    problem = update_problem(np.zeros((M, N)), np.ones((3, N), bool))
-    point = problem.manifold.random_point(rng)
-    U = problem.manifold.random_tangent_vector(point, rng)
-    np.testing.assert_array_equal(problem.preconditioner(point, U), U)
-    assert problem.cost(point) == 0 and not problem.riemannian_gradient(point).any()
-
-
-def test_atoms_that_no_signal_uses(rng):
-    # The update of an atom without signals is a constant, not an accident.
-    Y, X, D = draw(rng)
-    X[5] = 0
-    problem = update_problem(Y, X, atoms=[5], dictionary=D)
-    residual = np.sum((Y - D @ X) ** 2)
-    assert problem.cost(D[:, [5]]) == pytest.approx(residual, rel=1e-13)
-    assert not problem.riemannian_gradient(D[:, [5]]).any()
-    result = ConjugateGradient(line_searcher=WolfeSearch(), verbosity=0).run(problem, initial_point=D[:, [5]])
-    np.testing.assert_array_equal(result.point, D[:, [5]])
-    np.testing.assert_array_equal(problem.codes(result.point).toarray(), X)
-
-
-# Single precision
-
-
-@every_penalty
-@pytest.mark.parametrize("codes", ["follow", "fixed"])
-def test_float32_in_float32_out(rng, penalties, codes):
-    Y, X, D = draw(rng)
-    double = update_problem(Y, X, mu=0.1, regularizers=penalties[:1], codes=codes)
-    single = update_problem(
-        Y.astype(np.float32), scipy.sparse.csc_array(X), mu=0.1, regularizers=penalties[:1], codes=codes
-    )
-    D32 = D.astype(np.float32)
-    U = double.manifold.random_tangent_vector(D, rng)
-    gradient, hessian = single.riemannian_gradient(D32), single.riemannian_hessian(D32, U.astype(np.float32))
-    assert single.euclidean_gradient(D32).dtype == gradient.dtype == hessian.dtype == np.float32
-    assert single.codes(D32).dtype == np.float32
-    assert single.preconditioner(D32, gradient).dtype == np.float32
-    # Seven digits, two of which the normal equations may lose.
-    assert single.cost(D32) == pytest.approx(double.cost(D), rel=1e-5)
-    expected = double.riemannian_gradient(D)
-    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
-    expected = double.riemannian_hessian(D, U)
-    np.testing.assert_allclose(hessian, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize("name", ["steepest descent", "conjugate, Wolfe search", "descent, golden section"])
-def test_float32_stays_float32_through_a_run(rng, name):
-    Y, X, D = draw(rng)
-    problem = update_problem(Y.astype(np.float32), X.astype(np.float32), mu=0.1)
-    result = OPTIMIZERS[name].run(problem, initial_point=D.astype(np.float32))
-    assert result.point.dtype == problem.codes(result.point).dtype == np.float32
-    assert problem.record[-1].value < problem.record[0].value
 
 
 def test_all_atoms_in_another_order_are_a_permutation():

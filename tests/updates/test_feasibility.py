@@ -5,121 +5,15 @@ from types import SimpleNamespace
 import numpy as np
 import pymanopt.manifolds as pymanopt_manifolds
 import pytest
+from feasibility_cases import D_, MEMBERS, M, Returns, each_manifold, is_orthonormal, scene, with_point
 from pymanopt.manifolds import Grassmann, Oblique, Positive, Sphere, Stiefel
-from pymanopt.optimizers import ConjugateGradient, NelderMead, ParticleSwarm, TrustRegions
+from pymanopt.optimizers import NelderMead, ParticleSwarm, TrustRegions
 
 import manifold_dl as mdl
 from manifold_dl import OMP, SimCO, learn_dictionary, update_problem
-from manifold_dl.components.errors import ComponentError
-from manifold_dl.manifolds import (
-    Columns,
-    Euclidean,
-    Lines,
-    NonNegative,
-    Orthonormal,
-    Spheres,
-    Subspace,
-    ZeroMean,
-    feasible_set,
-)
+from manifold_dl.manifolds import Orthonormal, Spheres, ZeroMean, feasible_set
 from manifold_dl.problem.counts import count_evaluations
 from manifold_dl.schedules import OneAtATime
-
-M, D_ = 6, 4
-BASIS = np.linalg.qr(np.random.default_rng(0).standard_normal((M, 4)))[0]
-
-
-def is_unit(D):
-    return np.abs(np.linalg.norm(D, axis=0) - 1).max() < 1e-12
-
-
-def is_orthonormal(D):
-    return np.abs(D.T @ D - np.eye(D.shape[1])).max() < 1e-12
-
-
-# Each with a test of membership of its own, written down from the definition.
-MEMBERS = {
-    "Spheres": (Spheres, is_unit),
-    "Lines": (Lines, is_unit),
-    "Oblique": (Oblique, is_unit),
-    "Columns(Sphere)": (Columns(Sphere), is_unit),
-    "ZeroMean": (ZeroMean, lambda D: is_unit(D) and np.abs(D.mean(axis=0)).max() < 1e-12),
-    "Subspace": (Subspace(BASIS), lambda D: is_unit(D) and np.abs(BASIS @ (BASIS.T @ D) - D).max() < 1e-12),
-    "NonNegative": (NonNegative, lambda D: is_unit(D) and D.min() >= 0),
-    "Orthonormal": (Orthonormal, is_orthonormal),
-    "Stiefel": (Stiefel, is_orthonormal),
-    "Sphere": (Sphere, lambda D: abs(np.linalg.norm(D) - 1) < 1e-12),
-    "Euclidean": (Euclidean, lambda D: True),
-    "pymanopt Euclidean": (pymanopt_manifolds.Euclidean, lambda D: True),
-}
-each_manifold = pytest.mark.parametrize("name", MEMBERS)
-
-
-def scene(seed=0, m=M, d=D_, n=40, sparsity=2):
-    """Signals, a dictionary on no manifold at all, and codes for it."""
-    rng = np.random.default_rng(seed)
-    Y, D = rng.standard_normal((m, n)), 3 * rng.standard_normal((m, d))
-    return Y, D, OMP(sparsity=sparsity).encode(Y, D)
-
-
-# Membership
-
-
-@each_manifold
-def test_membership_agrees_with_the_definition(name):
-    factory, is_member = MEMBERS[name]
-    feasible = feasible_set(factory, M, D_)
-    rng = np.random.default_rng(1)
-    anywhere = rng.standard_normal((M, D_))
-    start = feasible.nearest_point(anywhere)
-    for array in (anywhere, start, 3 * start, -start, start[:, ::-1], start + 1e-5 * anywhere):
-        assert feasible.contains(array) == bool(is_member(array)), array
-    assert feasible.contains(start.astype(np.float32))
-    assert not feasible.contains(np.where(np.eye(M, D_) > 0, np.nan, start))
-
-
-def test_a_point_that_drifted_by_rounding_is_brought_back():
-    feasible = feasible_set(Stiefel, 8, 5)
-    point = feasible.example
-    assert feasible.settled(point) is point
-    drifted = point * (1 + 1e-10)
-    assert is_orthonormal(feasible.settled(drifted)) and not is_orthonormal(drifted * (1 + 1e-11))
-
-
-@pytest.mark.parametrize(
-    ("factory", "member", "other"),
-    [
-        (Positive, np.exp, lambda a: a),
-        (lambda m, k: pymanopt_manifolds.Symmetric(m), lambda a: a + a.T, lambda a: a),
-        (
-            lambda m, k: pymanopt_manifolds.SymmetricPositiveDefinite(m),
-            lambda a: a @ a.T + np.eye(len(a)),
-            lambda a: a + a.T,
-        ),
-        (Columns(pymanopt_manifolds.PoincareBall), lambda a: a / 10, lambda a: a),
-    ],
-)
-def test_manifolds_without_a_map_to_the_nearest_point_require_a_start_on_them(factory, member, other):
-    """A zero step leaves the array where it was, which is off the manifold."""
-    array = np.random.default_rng(2).standard_normal((4, 4))
-    feasible = feasible_set(factory, 4, 4)
-    assert feasible.contains(member(array)) and not feasible.contains(other(array))
-    np.testing.assert_array_equal(feasible.nearest_point(member(array)), member(array))
-    with pytest.raises(ValueError, match=r"not on the .*give the manifold a method closest\(array\)"):
-        feasible.nearest_point(other(array))
-
-
-def test_the_two_components_of_the_orthogonal_group_are_told_apart():
-    feasible = feasible_set(lambda m, k: pymanopt_manifolds.SpecialOrthogonalGroup(m), 3, 3)
-    turned = feasible.example[:, [1, 0, 2]]  # the determinant is now −1
-    assert feasible.contains(feasible.example[:, [1, 2, 0]]) and not feasible.contains(turned)
-
-
-def test_numpys_global_generator_is_left_alone():
-    before = np.random.get_state()[1].copy()  # noqa: NPY002 - the global state is what is being watched
-    feasible_set(lambda m, k: Stiefel(m, k), 5, 3).nearest_point(np.ones((5, 3)))
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-
 
 # Starts and results
 
@@ -240,75 +134,6 @@ def test_the_objective_is_no_function_of_the_span():
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((D_, D_)))[0]
     assert Grassmann(M, D_).dist(point, point @ turn) < 1e-6
     assert abs(problem.cost(point @ turn) / problem.cost(point) - 1) > 0.01
-
-
-@pytest.mark.parametrize("optimizer", [NelderMead, ParticleSwarm])
-@pytest.mark.parametrize("manifold", [Stiefel, Orthonormal])
-def test_missing_methods_are_named_before_the_run(optimizer, manifold):
-    Y, D, X = scene()
-    update = SimCO(optimizer(verbosity=0), manifold=manifold, mu=0.0)
-    with pytest.raises(ValueError, match=rf"{optimizer.__name__} needs .*log.*use another optimizer"):
-        update(Y, D, X)
-
-
-# What optimizers return
-
-
-class Returns:
-    """An optimizer that returns what a function makes of a good point."""
-
-    def __init__(self, change):
-        self.change = change
-
-    def run(self, problem, *, initial_point=None):
-        searcher = mdl.WolfeSearch()
-        optimizer = ConjugateGradient(line_searcher=searcher, max_iterations=3, verbosity=0)
-        return self.change(optimizer.run(problem, initial_point=initial_point))
-
-
-def with_point(change):
-    return lambda result: SimpleNamespace(point=change(result.point))
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (with_point(lambda D: 3 * D), r"not on Spheres\(6, 4\), its norms being 3 to 3"),
-        (
-            lambda result: result.point,
-            r"an array of shape \(6, 4\) .*instead of an object with the attribute",
-        ),
-        (lambda result: None, "returned None instead of"),
-        (with_point(lambda D: D[:, :2]), r"shape \(6, 2\).* a real array of shape \(6, 4\) is needed"),
-        (with_point(lambda D: D.astype(complex)), "complex128"),
-        (with_point(lambda D: None), "returned None as its point"),
-    ],
-)
-def test_optimizers_that_return_no_point_of_the_manifold_are_named(change, sentence):
-    Y, D, X = scene()
-    with pytest.raises(ComponentError, match=rf"The optimizer .*Returns.*{sentence}"):
-        SimCO(Returns(change), mu=0.0)(Y, D, X)
-
-
-def test_a_point_of_the_users_optimizer_that_is_not_finite_is_an_error():
-    Y, D, X = scene()
-    with pytest.raises(ComponentError, match=r"Returns.* led to a point that is not finite"):
-        SimCO(Returns(with_point(lambda D: D * np.nan)), mu=0.0)(Y, D, X)
-
-
-def test_a_point_of_pymanopts_that_is_not_finite_is_refused_and_counted(monkeypatch):
-    """Its optimizers may end at NaN where a cost overflows: no fault of the user's."""
-    Y, D, X = scene()
-    D = Spheres(M, D_).closest(D)
-    end = SimpleNamespace(point=D * np.nan)
-    monkeypatch.setattr(ConjugateGradient, "run", lambda self, problem, **options: end)
-    words = r"ConjugateGradient ended at a point of Spheres\(\d, \d\) that is not finite: it is not used"
-    with count_evaluations() as counts, pytest.warns(UserWarning, match=words):
-        new, codes = SimCO(ConjugateGradient(), mu=0.0)(Y, D, X)
-    np.testing.assert_array_equal(new, D)
-    assert (counts.sets, counts.improved, counts.refused) == (1, 0, 1)
-    # The codes are those that are best for the old atoms.
-    assert np.sum((Y - new @ codes) ** 2) <= np.sum((Y - D @ X) ** 2) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("schedule", [mdl.schedules.AllAtoms(), OneAtATime()], ids=["all", "one"])
