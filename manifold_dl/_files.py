@@ -80,7 +80,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def _open_unfinished(folder: Path) -> tuple[Path, IO[bytes]]:
-    """A new file, locked: by that other processes know that it is no leftover."""
+    """A new file, locked, so that other processes do not take it for a leftover."""
     while True:
         unfinished = folder / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
         file = open(unfinished, "xb")  # noqa: SIM115 - the caller closes it

@@ -2,7 +2,8 @@
 
 A weight of a signal multiplies its whole term of the objective, ridge and penalty included; weights of
 entries multiply squared errors alone. `estimator/` has both where samples with missing entries have a
-`sample_weight`. Everything that takes weights takes this, too: what knows one kind alone reads the products.
+`sample_weight`. Every parameter `weights` accepts them; a function for
+weights of entries alone uses the products.
 """
 
 from collections.abc import Callable
@@ -83,7 +84,7 @@ class JointWeights:
         return JointWeights(self.entries[:, signals], self.signals[signals])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """The products: what parts read that know weights of entries alone."""
+        """The products, for functions that take weights of entries alone."""
         return np.array(self.products, dtype=dtype, copy=copy)
 
 
@@ -103,7 +104,7 @@ def by_signal(weights: Any) -> Any:
 
 
 def plain(weights: Any) -> Any:
-    """Weights as a part reads them that takes an array or None."""
+    """Weights as an array or None, for functions that take nothing else."""
     return np.asarray(weights) if isinstance(weights, JointWeights) else weights
 
 

@@ -79,8 +79,8 @@ class naming:
     `ComponentError` of a part inside this one, and what a problem says to an optimizer by a `TypeError`: that
     another part lacks something, a Hessian for example.
 
-    It is no generator with `contextlib.contextmanager`: that would let a `StopIteration` pass, because it
-    takes a `RuntimeError` caused by one for the work of Python.
+    It is no generator with `contextlib.contextmanager`: that would not catch a `StopIteration`, because it
+    attributes a `RuntimeError` caused by one to Python itself.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def check_derivatives(inspection: Inspection, sample: ManifoldSample, retraction
             inspection.skip(
                 "Riemannian Hessians are right (there is no path of second order to measure them along)"
             )
-    except NotImplementedError:  # the manifold does not convert derivatives, and says so
+    except NotImplementedError:  # the manifold does not convert derivatives
         inspection.skip(fact)
     except CheckFailed as error:
         fault = str(error).rstrip(".").removeprefix(f"{inspection.subject} ")

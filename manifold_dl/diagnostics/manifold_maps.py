@@ -125,7 +125,7 @@ def _check_log(inspection: Inspection, sample: ManifoldSample, near: np.ndarray,
     inspection.require(np.isfinite(end).all(), "exp undoes log", fault)
     with np.errstate(all="ignore"):
         gap = manifold.dist(end, near) if has_dist else np.nan
-    if np.isfinite(gap):  # where dist gives NaN for equal points, a remark says so
+    if np.isfinite(gap):  # NaN for equal points is the subject of a remark
         inspection.require(gap <= 1e-7, "exp undoes log", fault)
 
 

@@ -68,7 +68,7 @@ def check_optimizer(optimizer: Any, *, converges: bool = True, rng: Any = 0) -> 
             if point is None:
                 continue
             _check_descent(inspection, problem, point, converges)
-            if not solved:  # once is enough to find what it remembers
+            if not solved:  # one repetition shows whether a run changes the next
                 _check_repetition(inspection, optimizer, problem, point, converges)
             solved = True
         if not solved:
@@ -163,7 +163,7 @@ def _check_repetition(
     cost = problem.make().cost
     descent = cost(problem.start) - problem.minimum
     worse = (cost(second) - cost(first)) / descent
-    # Line searchers may remember the length of their last step, so the two need not agree to the last bit.
+    # Line searchers may begin with the length of their last step, so the two need not agree to the last bit.
     tolerance = _NEAR if converges else 0.5
     inspection.require(
         worse <= tolerance,

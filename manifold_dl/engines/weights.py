@@ -1,7 +1,7 @@
 """Signals with weights, prepared for the objective: checked, in rows, and in ordinary units.
 
 One weight per signal multiplies its whole term: y times √w has the term of y times w, and codes times √w, so
-the signals are scaled on entry and their codes scaled back in the end, and nothing else needs to know. With
+the signals are scaled on entry and their codes scaled back in the end, and nothing else changes. With
 weights of entries every squared error has a factor of its own; the weights stand in rows beside the signals.
 
 `update_problem` and `updates/workspace.py` read signals through this; `WeightedSignals` without weights is

@@ -1,7 +1,7 @@
 """Methods that learn without known supports: ours, those of the paper, scikit-learn and SPAMS.
 
 Used by the study `hidden`. SPAMS is no dependency of the package: where it is not installed (extra `bench`),
-its methods are left out, and the study says so.
+its methods are left out, which the study reports.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def peer_methods(parameters: Parameters, sparsity: int, annealing: list[float]) 
     parameters : mapping
         Those of the study: ``iterations``, ``steps``, ``penalty`` and ``passes``.
     sparsity : int
-        Atoms per signal, which the methods with OMP and `presets.recover` are told.
+        Atoms per signal, a parameter of the methods with OMP and of `presets.recover`.
     annealing : list of float
         The decreasing penalties of the annealed ℓ₁ methods.
 

@@ -3,7 +3,7 @@
 `denoise` (in `denoising.py`) and `inpaint` (in `inpainting.py`) are what users call. `patches.py` cuts a
 picture into patches, `noise.py` measures its noise, `defaults.py` has the default start and update,
 `reconstruction.py` averages patches, `similar.py` is the second look with similar patches, `progress.py`
-tells callbacks how much is done, `filling.py` has the smooth fill that inpainting starts from.
+reports the progress to callbacks, `filling.py` has the smooth fill that inpainting starts from.
 """
 
 from manifold_dl.images.defaults import cosines

@@ -1,4 +1,4 @@
-"""How much of a picture is done, told to callbacks while it is put together in several passes.
+"""The progress of several passes over a picture, reported to callbacks.
 
 `denoise` makes a `Progress`; `reconstruct` and `SimilarPatches` report to it.
 """
@@ -12,7 +12,7 @@ from manifold_dl.learning.protocols import Callback
 
 @dataclass(frozen=True)
 class Progress:
-    """The passes over a picture, and the callbacks that are told about them.
+    """The passes over a picture, and the callbacks to which they are reported.
 
     Attributes
     ----------

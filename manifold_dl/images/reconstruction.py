@@ -39,7 +39,7 @@ def reconstruct(
         The standard deviation of the noise: the smaller it is, the more the noisy picture counts.
     threads : int, optional
     progress : Progress, optional
-        Told after every strip; this is its pass 0.
+        It gets a report after every strip; this is its pass 0.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Which kernels are used, and how they are compiled: the one place that knows of Numba.
+"""Which kernels are used, and how they are compiled: with `numba_private.py` the only user of Numba.
 
 The compiled kernels are used where Numba is installed; an import that fails for any other reason is an error
-and is raised, because plain NumPy gives the same answers but takes up to two hundred times as long. Kernels
+and is raised, because plain NumPy gives the same results but takes up to two hundred times as long. Kernels
 are compiled at their first call and kept on disk.
 """
 

@@ -1,8 +1,8 @@
-"""The folder with compiled kernels: whom it belongs to, and what happens where nothing can be stored.
+"""The folder with compiled kernels: who may write to it, and what happens where nothing can be stored.
 
 Numba stores machine code beside the sources, in the user's own cache folder or in `NUMBA_CACHE_DIR`, and what
-it reads there is executed. `is_safe` refuses a folder that other users can write to, `storing` lets a kernel
-be used where its machine code cannot be stored or read. `backend.py` calls both.
+it reads there is executed. `is_safe` refuses a folder that other users can write to, with `storing` a kernel
+is used even where its machine code cannot be stored or read. `backend.py` calls both.
 """
 
 import os

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 LINE = 64
-SMALL = 2**14  # bytes: what fits into the first cache is worth the trouble only if it is read all the time
+SMALL = 2**14  # bytes: smaller arrays fit into the first cache, and gain only if they are read all the time
 
 
 def aligned(shape: tuple[int, ...], dtype: Any, smallest: int = SMALL) -> np.ndarray:

@@ -64,7 +64,7 @@ def _state(NO_CODE, Session, from_query, mo, os):
     _settings, _messages = from_query("?" + urlencode(mo.query_params().to_dict(), doseq=True))
     get_initial, set_initial = mo.state((_settings, _messages))
     get_changes, set_changes = mo.state(0)  # counts what buttons did and how runs ended
-    get_live, set_live = mo.state(False)  # whether the page asks for news of a run
+    get_live, set_live = mo.state(False)  # whether the page is updated while a run computes
     # What few changes alter has a state of its own: a cell that draws it need not run at every step.
     get_own, set_own = mo.state(None)
     get_solved, set_solved = mo.state(())
@@ -150,7 +150,7 @@ def _buttons(changed, mo, session, set_live):
 
 @app.cell
 def _ticker(get_live, mo):
-    # The element asks for news every 0.3 s while a run computes; at rest there is none.
+    # This element updates the page every 0.3 s while a run computes; otherwise there is none.
     ticker = mo.ui.refresh(options=["0.3s"], default_interval="0.3s") if get_live() else None
     mo.Html(f"<div>{ticker}</div>") if ticker is not None else None
     return (ticker,)

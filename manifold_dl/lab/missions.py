@@ -156,8 +156,8 @@ MISSIONS = (
         "Reach 10⁻⁶ in under 60 evaluations",
         "Steepest descent with golden section needs hundreds of evaluations until f is 10⁻⁶ ‖Y‖². "
         "Find an optimizer and a line searcher that need fewer than 60.",
-        "Switch the axis to evaluations. A probe is an evaluation: WolfeSearch, which knows slopes, needs "
-        "two to five where GoldenSection needs twenty or more. ConjugateGradient and LBFGS remember earlier "
+        "Switch the axis to evaluations. A probe is an evaluation: WolfeSearch, which uses slopes, needs "
+        "two to five where GoldenSection needs twenty or more. ConjugateGradient and LBFGS use earlier "
         "steps, and TrustRegions uses curvature.",
         _SLOW,
         _fast,

@@ -122,7 +122,7 @@ class Run:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it was told to end, and has not yet."""
+        """Whether it was stopped, and has not ended yet."""
         return self._ending and not self._state.is_over
 
     @property

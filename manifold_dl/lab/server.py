@@ -12,7 +12,7 @@ from typing import Any
 
 PORT = 2718
 HOST = "127.0.0.1"
-NO_CODE = "MANIFOLD_DL_LAB_NO_CODE"  # the page runs in this process; the environment tells it of --no-code
+NO_CODE = "MANIFOLD_DL_LAB_NO_CODE"  # how the page, in the same process, reads --no-code
 LONGEST = 120  # seconds that are waited for the kernels; with those on the disk it is less than one
 _HEADERS = (b"host", b"origin")
 CLOSED = 30  # seconds after a page is closed, or loaded anew, until its runs end

@@ -1,4 +1,4 @@
-"""What one page knows: its runs, the user's file and regularizer, and the missions that are done.
+"""The state of one page: its runs, the user's file and regularizer, and the missions that are done.
 
 The page (`app.py`) only shows this object and calls its methods; all of it works without a browser.
 """

@@ -153,8 +153,8 @@ class CallbackGroup:
         """Whether a callback stops the learning; all of them are called."""
         with naming(self.history, "callback"):
             self.history(step)
-        answers = [callback(step) for callback in self._others]
-        return any(answers)
+        stops = [callback(step) for callback in self._others]
+        return any(stops)
 
 
 def _end(callbacks: list[CallbackAdapter]) -> list[Exception]:

@@ -148,7 +148,7 @@ def _columns(weights: Any, part: slice) -> Any:
 
 
 def _keep(coded: dict[int, scipy.sparse.csc_array], blocks: np.ndarray, codes: Any) -> None:
-    """Remember the codes of a batch, block by block."""
+    """Store the codes of a batch, block by block."""
     for place, block in enumerate(blocks.tolist()):
         coded[block] = codes[:, place * MULTIPLE : (place + 1) * MULTIPLE]
 

@@ -41,8 +41,8 @@ class MiniBatches:
     steps : int
         Conjugate-gradient steps in a mini-batch. An optimizer that the update was given is used as it is.
     memory : float
-        How much of a pass counts at the end of all passes. Early passes remember less, so that the steps
-        shrink: ρ of `partial_fit`, (N/(N+b))^ρ, is the number of passes over this, minus 1.
+        How much of a pass counts at the end of all passes. In early passes it is less, and the steps are
+        larger: ρ of `partial_fit`, (N/(N+b))^ρ, is the number of passes over this, minus 1.
 
     Notes
     -----

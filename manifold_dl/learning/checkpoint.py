@@ -60,7 +60,7 @@ class RunState:
     columns : dict of str to array
         The history.
     memory : dict of str to float or None
-        What the update remembers (`UpdateRun.memory`).
+        What the update keeps for the next iteration (`UpdateRun.memory`).
     fingerprint : int
         A checksum of the signals.
     settings : dict

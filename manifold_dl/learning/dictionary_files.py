@@ -88,7 +88,7 @@ def load_dictionary(path: str | os.PathLike[str], name: str = NAME) -> np.ndarra
             dtype = file.get_slice(name).get_dtype()
             if dtype not in DTYPES:
                 raise ValueError(
-                    f"the tensor {name!r} of {path} has type {dtype}, which NumPy does not know; convert it "
+                    f"the tensor {name!r} of {path} has type {dtype}, which NumPy does not have; convert it "
                     "to F32 first."
                 )
             rows = file.get_tensor(name)

@@ -1,4 +1,4 @@
-"""A checksum by which a checkpoint knows the signals that it belongs to, wherever they are."""
+"""A checksum of the signals, wherever they are: a checkpoint is resumed with the same signals only."""
 
 import zlib
 from typing import Any

@@ -47,7 +47,7 @@ class OnlineState:
     seen : float
         N, how many signals have been seen; with weights the sum of their mean weights.
     memory : dict
-        What the update's line searcher remembers for the next stage, step lengths by name; at first nothing.
+        What the update's line searcher keeps for the next stage, step lengths by name; at first nothing.
     exponent : int
         The energies are in units of 4^exponent: 0, unless the signals are so large or small that their
         squares are no numbers of double precision.

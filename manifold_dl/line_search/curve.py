@@ -52,8 +52,8 @@ class Curve:
             self._map = manifold.exp
         elif self._phi is not None:
             self._map = partial(_exp_on_manifold, manifold)
-        # The lowest point made so far: the very array that was evaluated, as caches may know it by its
-        # identity.
+        # The lowest point made so far: the very array that was evaluated, because a cache may compare
+        # identities.
         self._lowest, self._point = f0, x
 
     def probe(self, t: float, with_slope: bool) -> tuple[float, float]:

@@ -18,7 +18,7 @@ class FullLineSearcher(Protocol):
     Attributes
     ----------
     keeps_step : bool
-        Whether what it remembers is valid for the next problem, too. Then `SimCO` uses one searcher for all
+        Whether its memory is valid for the next problem, too. Then `SimCO` uses one searcher for all
         sets of atoms and all outer iterations. False by default: every problem begins with a new copy, as
         Pymanopt's searchers need, which predict a step from the costs of the last problem.
     memory : dict of str to float or None

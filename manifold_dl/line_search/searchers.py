@@ -31,7 +31,7 @@ class LineSearch:
     """
 
     algorithm: ClassVar[Callable[..., Iterator[float]]]
-    #: The t that a search remembers is a good first guess for the next set of atoms, and the next iteration,
+    #: The t that a search accepted is a good first guess for the next set of atoms, and the next iteration,
     #: too: an update rule keeps the searcher from one problem to the next. A searcher without this attribute,
     #: such as those of Pymanopt, begins anew with every problem.
     keeps_step: ClassVar[bool] = True

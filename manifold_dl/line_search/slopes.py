@@ -39,6 +39,6 @@ def _slope(
     if from_start:
         rows.append(powers * (-t / h) ** (powers - 1))
         right.append(slopes[0] * h)
-    with suppress(np.linalg.LinAlgError):  # probes too close to be told apart
+    with suppress(np.linalg.LinAlgError):  # probes too close together
         return float(np.linalg.solve(rows, right)[0]) / h
     return math.nan

@@ -102,7 +102,7 @@ class LBFGS(OwnOptimizer):
         initial_point : optional
             Where to start; a random point of the manifold by default.
         reuse_line_searcher : bool
-            Continue with the line searcher of the previous run, and what it remembers.
+            Continue with the line searcher of the previous run, and its memory.
 
         Returns
         -------

@@ -18,14 +18,14 @@ class OptimizedProblem(Protocol):
     Attributes
     ----------
     feasible : FeasibleSet or None
-        What tells points of the manifold from other arrays: with it the methods that an optimizer needs, and
+        The test for points of the manifold: with it the methods that an optimizer needs, and
         the point that it returns, are checked.
     counts : Counts or None
         What was evaluated. If Hessian products were, a fault is looked for there too.
     stationary_point : array or None
         A point where the gradient was zero: that is where a run ends at which Pymanopt divides by zero.
     objective : Objective or None
-        f_I, for optimizers that know a closed form of its minimum.
+        f_I, for optimizers that use a closed form of its minimum.
     piece : callable or None
         Point → the smooth piece of the cost on which it lies, where second derivatives jump between pieces.
     weights : array or None

@@ -30,7 +30,7 @@ class OwnOptimizer(Optimizer):
         self._initialize_log(optimizer_parameters=parameters)
 
     def log_iterate(self, iteration: int, point: Any, cost: float, gradient_norm: float) -> None:
-        """Add a point to the log, if the user wants one.
+        """Add a point to the log, if one is kept.
 
         Parameters
         ----------

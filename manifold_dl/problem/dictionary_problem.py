@@ -29,7 +29,7 @@ _INSPECTED = pymanopt.function.numpy(Oblique(2, 1))(lambda point: np.nan)
 
 
 class Whole(Protocol):
-    """What a problem needs to know of all atoms and signals."""
+    """What a problem needs of all atoms and signals."""
 
     @property
     def n_atoms(self) -> int: ...
@@ -56,7 +56,7 @@ class DictionaryProblem(pymanopt.Problem):
     whole : Whole
         The dictionary that I is part of.
     feasible : FeasibleSet
-        The manifold, and what tells its points from other arrays.
+        The manifold, with a test for its points.
     regularizers : sequence of Regularizer
         Smooth penalties on the whole dictionary.
     precondition : bool
@@ -163,10 +163,10 @@ class DictionaryProblem(pymanopt.Problem):
         return self._restrict(point, np.array(direction))  # a copy: the caller may change the array
 
     def release(self) -> None:
-        """Give up the signals and the codes when an update has ended: the problem cannot be used any more.
+        """Release the signals and the codes when an update has ended: the problem cannot be used any more.
 
         The functions that Pymanopt holds refer to the problem, and the problem to them. Python frees such a
-        circle when it next looks for one, which may be several iterations later.
+        cycle when its garbage collector runs, which may be several iterations later.
         """
         for name in ("objective", "whole", "subset", "update"):
             self.__dict__.pop(name, None)
@@ -184,7 +184,7 @@ class DictionaryProblem(pymanopt.Problem):
             self._recorder.begin()
             return self._value(point)
 
-        # What tells whether a gradient is zero, and φ.
+        # What decides whether a gradient is zero, and φ.
         cost: Any = value
         cost.scale, cost.gradient_norms = self.scale / self.unit, self._gradient_norms
         if self._by_columns:

@@ -240,7 +240,7 @@ class SmoothRestriction(Protocol):
 
 
 class DataRestriction(SmoothRestriction, Protocol):
-    """φ of the data alone, which knows where the atoms are."""
+    """φ of the data alone, with the atoms at t."""
 
     def positions(self, t: float) -> Positions:
         """The atoms at t and their velocities, in rows."""

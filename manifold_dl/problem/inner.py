@@ -3,7 +3,7 @@
 `RidgeCodes` solve it on a fixed support (SimCO), the `FixedCodes` of `fixed.py` solve nothing (MOD's
 objective), and the `PenalizedCodes` of `penalized.py` need no support (the lasso). The work is done by
 functions of one block of signals, which an engine runs. The objective and its restriction to a geodesic call
-these, and need to know nothing else about codes.
+these, and depend on nothing else of the codes.
 """
 
 from dataclasses import dataclass

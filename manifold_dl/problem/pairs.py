@@ -31,9 +31,9 @@ PAIRS_PER_PRODUCT = 1.5
 
 
 def share_products(n_atoms: int, data: BlockMap, engine: Engine, usage: Usage = None) -> bool:
-    """Whether all pairs of `n_atoms` atoms are worth forming, for blocks of signals with their supports.
+    """Whether to form the products of all pairs of `n_atoms` atoms once, for blocks with their supports.
 
-    `usage`, where there is one, knows how many pairs there are: then no pass over the signals counts them.
+    `usage`, where it is given, holds the number of pairs: then no pass over the signals counts them.
 
     Examples
     --------

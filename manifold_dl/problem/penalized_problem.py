@@ -81,7 +81,7 @@ class PenalizedProblem(DictionaryProblem):
     whole : WholeDictionary
         The dictionary that I is part of.
     feasible : FeasibleSet
-        The manifold, and what tells its points from other arrays.
+        The manifold, with a test for its points.
     n_signals : int
         n.
     **options : dict

@@ -37,7 +37,7 @@ class SupportedSignals:
     weights : BlockMap, optional
         Its states are the weights of the entries of a block, in rows like the signals.
     usage : callable, optional
-        Returns how the supports use the atoms, where the codes of an engine remember it.
+        Returns how the supports use the atoms, where the codes of an engine keep it.
     """
 
     def __init__(

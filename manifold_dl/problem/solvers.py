@@ -62,7 +62,7 @@ class InnerSolver(Protocol):
 
 
 class PenalizedCoder(Protocol):
-    """A coder whose codes minimise ½‖y − Dx‖² + p(x) exactly, and which knows the value of p.
+    """A coder whose codes minimise ½‖y − Dx‖² + p(x) exactly, with a method for the value of p.
 
     Examples
     --------

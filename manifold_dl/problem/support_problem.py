@@ -88,7 +88,7 @@ class SupportProblem(DictionaryProblem):
     whole : WholeUpdate
         The dictionary and the support that I is part of.
     feasible : FeasibleSet
-        The manifold, and what tells its points from other arrays.
+        The manifold, with a test for its points.
     **options : dict
         `regularizers`, `precondition` and `relative` of `DictionaryProblem`.
     """

@@ -49,7 +49,7 @@ def replaced_onto_manifold(update: Any, dictionary: np.ndarray, replaced: np.nda
 
 
 def has_unit_atoms(update: Any, m: int, n_atoms: int) -> bool:
-    """Whether the manifold of the update rule fixes the norms of the atoms, as it does unless it says so."""
+    """Whether the manifold of the update rule fixes the norms of the atoms at 1, which is the default."""
     sets = feasible_sets(update, m, n_atoms) or ()
     return all(feasible_set(update.manifold, m, len(I)).unit_atoms for I in sets)
 

@@ -56,7 +56,7 @@ class PenalizedWorkspace:
     coder : FollowingCoder or PenalizedCoder
         How the codes of the next problem follow.
     last : PenalizedProblem or None
-        The last problem of the stage: it knows the codes.
+        The last problem of the stage, which computes the codes.
     """
 
     def __init__(

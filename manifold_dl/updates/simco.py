@@ -68,7 +68,7 @@ class SimCO:
 
     Notes
     -----
-    Optimizer, manifold, schedule and regularizers may be given by the names that the command line knows:
+    Optimizer, manifold, schedule and regularizers may be given by the names of the command line:
     ``SimCO("trust-region", manifold="zero-mean", regularizers=["coherence:0.01"])``. The fields then hold the
     objects.
 

@@ -181,7 +181,7 @@ class UpdateWorkspace:
         problem.release()
 
     def shares_products(self) -> bool:
-        """Whether the codes touch so many pairs of atoms that X Xᵀ is worth forming."""
+        """Whether the codes touch so many pairs of atoms that forming X Xᵀ costs less."""
         known = self._signals
         return share_products(self.dictionary.shape[1], known.blocks, self.engine, known.usage)
 

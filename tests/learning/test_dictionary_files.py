@@ -65,7 +65,7 @@ def test_types_that_numpy_does_not_know_are_refused(tmp_path):
         text = json.dumps(header).encode()
         path = tmp_path / f"{dtype}.safetensors"
         path.write_bytes(len(text).to_bytes(8, "little") + text + b"\x30" * 6 * size)
-        with pytest.raises(ValueError, match=f"has type {dtype}, which NumPy does not know"):
+        with pytest.raises(ValueError, match=f"has type {dtype}, which NumPy does not have"):
             load_dictionary(path)
 
 

@@ -2,7 +2,7 @@
 
 The active-set method of `active_set.py`, which checks the rank of a support whenever an atom joins. From the
 codes of an earlier dictionary it usually ends after a few moves. `lasso.py` calls it where its own method
-does not apply or gives up, so that nothing here is compiled before it is needed.
+does not apply or fails, so that nothing here is compiled before it is needed.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """The lasso, compiled: min ½‖y − Dx‖² + λ‖x‖₁ + (μ/2)‖x‖² for every signal; with μ > 0 the elastic net.
 
 Coders and the objective with ℓ₁ codes call the same function. It solves each signal by the method of
-`signs.py`, which is fast and gives up where atoms are nearly dependent. These signals, and all that have
+`signs.py`, which is fast, and fails where atoms are nearly dependent. These signals, and all that have
 weights of entries or codes ≥ 0 only, are solved by the method with checks of `checked_lasso.py`, in double
 precision: the Gram matrix has half the digits of the atoms, and in single precision, with 30 and more active
 atoms that are nearly dependent, the solution of the linear system can be wrong in every digit. So the

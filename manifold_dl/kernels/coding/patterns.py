@@ -26,7 +26,7 @@ def encode_by_pattern(
     unit_atoms: bool,
     start: StartingCodes | None = None,
 ) -> Codes:
-    """Codes of each row of `signals` = √w∘y with `roots` = √w, by a kernel that knows no weights.
+    """Codes of each row of `signals` = √w∘y with `roots` = √w, by a kernel without weights.
 
     With `unit_atoms` the kernel is given the atoms divided by their norms on the observed entries. A signal
     gets at most as many atoms as it has observed entries, where the kernel has a sparsity.

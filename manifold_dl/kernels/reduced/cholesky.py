@@ -47,7 +47,7 @@ def factorize(gram, diagonal, atom, mu, pivot_ratio, x, g, L, scratch):
     """Cholesky's factors of M = G + μI = L Δ Lᵀ of every signal: L below its unit diagonal, and on it Δ⁻¹.
 
     Without square roots, which are slow. If there is an x, g becomes g − M x on the way. Returns whether any
-    signal is rank-deficient; `scratch.rank_deficient` tells which.
+    signal is rank-deficient; `scratch.rank_deficient` marks them.
     """
     entry, top, slot, rank_deficient = scratch
     G, k, (s, width) = gram.ravel(), len(gram), atom.shape

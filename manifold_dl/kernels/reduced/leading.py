@@ -66,7 +66,7 @@ def memory_for(size, limits):
 
 @internal
 def leading(E, start, memory, limits, u):
-    """u becomes the leading right singular vector of E, zero if E is; NOT_UNIQUE where it cannot be told.
+    """u becomes the leading right singular vector of E, zero if E is; NOT_UNIQUE where it cannot be found.
 
     `start` is a vector that may be near: a space of Krylov begins with it.
     """

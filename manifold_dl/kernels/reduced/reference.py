@@ -94,7 +94,7 @@ def subtract_other_atoms(
 ) -> None:
     """Subtract Σ x_i d_i over the atoms that do not move from every row, in place.
 
-    Row k belongs to signal signals[k], and `moves` tells of each atom whether it is in the set I that moves.
+    Row k belongs to signal signals[k], and `moves` says for each atom whether it is in the set I that moves.
     """
     for row, j in zip(rows, signals, strict=True):
         own = slice(indptr[j], indptr[j + 1])

@@ -163,7 +163,7 @@ def factorize_in_place(L, s, mu, pivot_ratio, scratch):
     width, any_rank_deficient = L.shape[1], False
     for w in range(width):
         top[w] = 0.0
-    for a in range(s):  # the largest diagonal entry tells whether anything was observed
+    for a in range(s):  # the largest diagonal entry is zero if nothing was observed
         for w in range(width):
             top[w] = max(top[w], L[a * (a + 1) // 2 + a, w] + mu)
     for w in range(width):
