@@ -1,7 +1,7 @@
 """Faults in a part that the user chose: one exception that names the part, and where it is raised.
 
-A coder, an update rule, an optimizer, a line searcher, a manifold, a regularizer, a schedule or a callback
-may come from other authors. `naming` surrounds a call of such a part: what it raises becomes a
+A coder, an update rule, an optimizer, a line searcher, a manifold, a regularizer, a schedule, an engine or a
+callback may come from other authors. `naming` surrounds a call of such a part: what it raises becomes a
 `ComponentError` that names the part and is chained to the original. `learn_dictionary` adds the iteration and
 the best result so far.
 """
@@ -9,7 +9,7 @@ the best result so far.
 import dis
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
@@ -20,8 +20,10 @@ _LIBRARIES = sys.stdlib_module_names | {
     *("manifold_dl", "pymanopt", "numpy", "scipy", "autograd", "numba", "sklearn", "joblib", "matplotlib"),
     *("rich", "dask", "distributed"),
 }
-# Where an optimizer failed it may have been one of these, which are called from inside its `run`.
-_NESTED = {"line searcher": ("search",), "manifold": ("inner_product", "projection")}
+# Whatever failed, it may have been the engine, which runs all sums over signals; where an optimizer failed,
+# also one of those that are called from inside its `run`.
+_ENGINE = {"engine": ("open", "total", "states")}
+_NESTED = {"line searcher": ("search",), "manifold": ("inner_product", "projection"), **_ENGINE}
 
 
 class ComponentError(RuntimeError):
@@ -117,15 +119,27 @@ def raise_named(
     is_of_the_part = is_users(component) and not _is_raised_by_statement(error)
     if isinstance(error, ComponentError) or (_is_refusal(error) and not is_of_the_part):
         raise error
-    if role == "optimizer":
-        if isinstance(error, TypeError) and raised_in(error, "manifold_dl") and not _is_miscall(error):
-            raise error
-        component, role = _innermost_part(error.__traceback__) or (component, role)
+    is_said_to_optimizer = isinstance(error, TypeError) and raised_in(error, "manifold_dl")
+    if role == "optimizer" and is_said_to_optimizer and not _is_miscall(error):
+        raise error
+    inside = _innermost_part(error.__traceback__, _NESTED if role == "optimizer" else _ENGINE)
+    component, role = inside or (component, role)
     raise kind(component, role, _raised(error)) from error
 
 
+class naming_nested:
+    """Turn an exception raised inside a ``with`` block into a `ComponentError`, as `raise_nested` does."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, Exception):
+            raise_nested(error)
+
+
 def raise_nested(error: Exception) -> NoReturn:
-    """Raise a `ComponentError` if a manifold or line searcher of the user's was at work, else the error."""
+    """Raise a `ComponentError` that names the user's manifold, searcher or engine at work, else the error."""
     part = None if isinstance(error, ComponentError) else _innermost_part(error.__traceback__)
     if part is None or _is_refusal(error):
         raise error
@@ -183,13 +197,15 @@ def _is_miscall(error: Exception) -> bool:
     return isinstance(error, TypeError) and re.search(r"\(\) (takes|missing|got) ", str(error)) is not None
 
 
-def _innermost_part(traceback: TracebackType | None) -> tuple[Any, str] | None:
-    """The user's manifold or line searcher at work, known by the first arguments of the functions called."""
+def _innermost_part(
+    traceback: TracebackType | None, roles: Mapping[str, tuple[str, ...]] = _NESTED
+) -> tuple[Any, str] | None:
+    """The user's part of these roles at work, known by the first arguments of the functions called."""
     found = None
     for frame in _frames(traceback):
         code = frame.f_code
         part = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-        for role, methods in _NESTED.items():
+        for role, methods in roles.items():
             if all(hasattr(type(part), method) for method in methods) and is_users(part):
                 found = part, role
     return found

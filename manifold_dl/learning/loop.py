@@ -16,7 +16,7 @@ import scipy.sparse
 from manifold_dl._validation import each_warning_once
 from manifold_dl._weights import by_signal
 from manifold_dl.coders.calling import run_coder
-from manifold_dl.components.errors import ComponentError, naming
+from manifold_dl.components.errors import ComponentError, naming, naming_nested
 from manifold_dl.engines.blocked import BlockedCodes, BlockedSignals
 from manifold_dl.engines.threads import using_engine, using_threads
 from manifold_dl.engines.units import times_square
@@ -89,12 +89,13 @@ class LearningRun:
         ComponentError, or an error of input validation
             Its attribute `partial` is a `Result` with the best dictionary until then.
         """
-        settings = self.settings
-        with using_threads(settings.threads), using_engine(settings.engine), each_warning_once():
+        total, has_begun = self.settings.max_iter, self.state.has_begun
+        with using_threads(self.settings.threads), using_engine(self.settings.engine), each_warning_once():
             try:
-                self._begin()
-                with self.callbacks.at_work(settings.max_iter, is_resumed=self.state.has_begun):
-                    return self._finish(self._iterate())
+                with naming_nested():
+                    self._begin()
+                    with self.callbacks.at_work(total, is_resumed=has_begun):
+                        return self._finish(self._iterate())
             except Exception as error:
                 self._add_partial(error)
                 raise

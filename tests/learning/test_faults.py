@@ -38,6 +38,7 @@ from pymanopt.optimizers import ConjugateGradient, TrustRegions
 
 import manifold_dl as mdl
 from manifold_dl.components.errors import ComponentError
+from manifold_dl.engines import Threads
 
 RAISING = {
     "coder": ({"coder": Coder()}, Coder),
@@ -120,6 +121,56 @@ def test_stop_iteration_names_the_component(kind, monkeypatch):
     error, _ = run_with_fault(**options)
     assert isinstance(error, ComponentError) and isinstance(error.__cause__, StopIteration), repr(error)
     assert part.__name__ in str(error) and error.iteration == LAST
+
+
+class Engine(Threads):
+    """One that fails from a given call of its methods on."""
+
+    calls, last = 0, math.inf
+
+    def _count(self):
+        Engine.calls += 1
+        if Engine.calls >= Engine.last:
+            raise Broken("it is broken.")
+
+    def open(self, source):
+        self._count()
+        return super().open(source)
+
+    def total(self, *maps):
+        self._count()
+        return super().total(*maps)
+
+    def states(self, block_map):
+        self._count()
+        return super().states(block_map)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"update": mdl.KSVD()}, {"minibatches": mdl.MiniBatches(size=1024)}, {"validation": Y[:, :9]}],
+    ids=["K-SVD", "mini-batches", "validation"],
+)
+def test_an_engine_that_fails_in_any_of_its_calls_is_named(options, monkeypatch):
+    monkeypatch.setattr(Engine, "calls", 0)
+    monkeypatch.setattr(Engine, "last", math.inf)
+    engine, steps = Engine(2), []
+    settings = {"engine": engine, "max_iter": 3, "callbacks": [steps.append], **options}
+    run(**settings)
+    losses, calls = [step.loss for step in steps], Engine.calls
+    assert calls >= 20
+    for last in range(1, calls + 1):
+        Engine.calls, Engine.last = 0, last
+        steps.clear()
+        with pytest.raises(ComponentError, match=r"Engine.* raised Broken: it is broken") as caught:
+            run(**settings)
+        assert caught.value.role == "engine" and caught.value.component is engine
+        if steps:
+            partial = caught.value.partial
+            assert partial.history.loss.tolist() == losses[: len(steps)]
+            if "minibatches" not in options:  # whose losses are of dictionaries on the way
+                # Sums of 800 squares in another order.
+                assert partial.explained >= 1 - min(step.relative_loss for step in steps) - 1e-12
 
 
 class Compiled:
