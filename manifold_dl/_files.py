@@ -7,6 +7,7 @@ process that writes to the same folder removes it.
 
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -53,7 +54,8 @@ def write_atomically(path: str | os.PathLike[str], writer: Callable[[IO[bytes]],
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary file open for writing that gets its name when the block ends, complete and on the disk.
 
-    Where the block raises, a file of that name stays as it was.
+    Where the block raises, a file of that name stays as it was. A file that is replaced keeps its
+    permissions, and a symbolic link goes on to lead to it.
 
     Parameters
     ----------
@@ -63,20 +65,39 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Yields
     ------
     binary file
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError, FileExistsError
+        If there is no such folder, or if something else than a file has this name.
     """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to.")
-    _remove_leftovers(path.parent.absolute())
+    path = Path(os.path.realpath(path))
+    permissions = _permissions(path)
+    _remove_leftovers(path.parent)
     unfinished, file = _open_unfinished(path.parent)
     try:
         with file:
+            if permissions is not None:  # before anything is in it that others may not read
+                unfinished.chmod(permissions)
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _permissions(path: Path) -> int | None:
+    """Those of the file that is to be replaced, None if there is none yet; only a file may be."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to.")
+    if not path.exists():
+        return None
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file.")
+    if not path.is_file():
+        raise FileExistsError(f"{path} is a pipe or a device, which no file takes the place of.")
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def _open_unfinished(folder: Path) -> tuple[Path, IO[bytes]]:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -37,6 +38,67 @@ def test_error_leaves_the_old_file_and_no_other(tmp_path, error):
 def test_missing_folder_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere to write file\.bin to"):
         write_atomically(tmp_path / "nowhere" / "file.bin", lambda file: None)
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="links, pipes and permissions as on POSIX")
+
+
+@posix
+@pytest.mark.parametrize("exists", [True, False])
+def test_symbolic_link_stays_and_the_file_it_leads_to_is_written(tmp_path, exists):
+    link, target = tmp_path / "latest.bin", tmp_path / "elsewhere" / "file.bin"
+    target.parent.mkdir()
+    link.symlink_to(target)
+    if exists:
+        target.write_bytes(b"old")
+    write_atomically(link, lambda file: file.write(b"new"))
+    assert link.is_symlink() and target.read_bytes() == b"new"
+    assert sorted(tmp_path.rglob("*")) == [target.parent, target, link]
+
+
+@posix
+def test_replaced_file_keeps_its_permissions(tmp_path):
+    path = tmp_path / "private.bin"
+    path.touch()
+    path.chmod(0o600)
+    with atomic_file(path) as file:
+        (unfinished,) = (entry for entry in tmp_path.iterdir() if entry != path)
+        assert unfinished.stat().st_mode & 0o777 == 0o600  # nobody else can read what is written
+        file.write(b"new")
+    assert path.read_bytes() == b"new" and path.stat().st_mode & 0o777 == 0o600
+
+
+@posix
+def test_folders_and_pipes_are_not_replaced(tmp_path):
+    folder, pipe = tmp_path / "folder", tmp_path / "pipe"
+    folder.mkdir()
+    os.mkfifo(pipe)
+    with pytest.raises(IsADirectoryError, match=r"folder is a folder; name a file\."):
+        write_atomically(folder, lambda file: None)
+    with pytest.raises(FileExistsError, match=r"pipe is a pipe or a device, which no file takes"):
+        write_atomically(pipe, lambda file: None)
+    assert pipe.is_fifo() and sorted(entry.name for entry in tmp_path.iterdir()) == ["folder", "pipe"]
+
+
+def test_readers_see_whole_files_while_others_are_written(tmp_path):
+    path, wrong, is_over = tmp_path / "file.bin", [], threading.Event()
+    write_atomically(path, lambda file: file.write(bytes(100_000)))
+
+    def read():
+        while not is_over.is_set():
+            found = path.read_bytes()
+            if len(found) != 100_000 or len(set(found)) > 1:
+                wrong.append(found)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for k in range(100):
+        write_atomically(path, lambda file, k=k: [file.write(bytes([k]) * 1000) for _ in range(100)])
+    is_over.set()
+    for reader in readers:
+        reader.join()
+    assert wrong == []
 
 
 # --- Processes that were killed while writing ---------------------------------------------------------------

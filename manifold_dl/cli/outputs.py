@@ -33,6 +33,8 @@ def require_writable(path: Path, force: bool, suffixes: Sequence[str]) -> None:
         raise ValueError(f"{path}: the name of this output ends with {' or '.join(suffixes)}.")
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file.")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is a pipe or a device, which no file takes the place of.")
     if not path.parent.is_dir():
         raise ValueError(f"there is no folder {path.parent} to write {path.name} to.")
     if not os.access(path.parent, os.W_OK | os.X_OK):

@@ -90,11 +90,15 @@ def read(
     ValueError
         If it is not such a file, or larger than allowed.
     """
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise ValueError(f"{path} is a pipe or a device, not a file of ours.")  # opening a pipe would wait
     try:
         with zipfile.ZipFile(path) as archive:
             items = archive.infolist()
             _require_size(path, sum(item.file_size for item in items), max_bytes)
             forms = [_form(archive, item) for item in items]
+            if len({form.name for form in forms}) < len(forms):
+                raise ValueError("it holds two arrays of one name.")
             arrays = {form.name: _array(archive, form) for form in forms}
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {path}.") from None

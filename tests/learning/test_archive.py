@@ -221,6 +221,24 @@ def test_a_header_of_many_megabytes_is_refused(saved):
         load(saved)
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")  # zipfile's, while the file is made
+def test_two_arrays_of_one_name_are_refused(saved):
+    data = io.BytesIO()
+    np.save(data, np.eye(6, 8))
+    add_member(saved, "dictionary.npy", data.getvalue())
+    with pytest.raises(ValueError, match="it holds two arrays of one name"):
+        load(saved)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this platform")
+def test_a_named_pipe_is_refused_instead_of_waited_for(path):
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match="is a pipe or a device, not a file of ours"):
+        load(path)
+    with pytest.raises(ValueError, match="is a pipe or a device, not a file of ours"):
+        learn(resume=path)
+
+
 @pytest.mark.parametrize("shape", [(2**50,), (2**31, 2**31), (-1,), (0, -5), (10**30,)], ids=str)
 def test_an_array_that_claims_more_than_it_holds_is_refused(saved, shape):
     """NumPy alone would make room for 8 petabytes first."""
