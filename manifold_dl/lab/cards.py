@@ -17,7 +17,7 @@ from manifold_dl.lab.numbers import Numbers
 from manifold_dl.lab.page import heading
 from manifold_dl.lab.run import Run, State
 
-SPHERE = "● the atoms; × the true ones and their opposites"
+SPHERE = "● the directions of the atoms; × the true ones and their opposites"
 
 
 def status(run: Run | None, message: str) -> str:

@@ -1,12 +1,14 @@
 """Figures say what is so: labels of ticks are the places of the ticks, and curves stay inside of the axes."""
 
+import html
+import json
 import re
 
 import numpy as np
 import pytest
 
 from manifold_dl.diagnostics.taylor import taylor_report
-from manifold_dl.lab.figures import atoms_figure, search_figure, taylor_figure
+from manifold_dl.lab.figures import atoms_figure, search_figure, sphere_element, taylor_figure
 from manifold_dl.lab.figures.axes import Axes
 from manifold_dl.line_search import SearchRecord
 
@@ -44,6 +46,13 @@ def test_the_number_of_the_accepted_probe_is_drawn():
     probes = [(0.1, 0.9), (0.2, 0.7), (0.2001, 0.6999), (0.2002, 0.7)]
     figure = search_figure(SearchRecord("golden", 1.0, -2.0, 1.0, probes, 0.2001))
     assert re.findall('class="number">([0-9]+)<', figure)[0] == "3"
+
+
+def test_atoms_of_any_norm_are_drawn_on_the_sphere():
+    paths = [np.array([[0.0, 3.0, 4.0], [1.0, 0.0, 0.0]]), np.array([[0.0, 0.0, -0.1], [0.0, 0.0, 0.0]])]
+    data = re.search('data-paths="([^"]*)"', sphere_element(paths)).group(1)
+    drawn = json.loads(html.unescape(data))["paths"]
+    assert drawn == [[[0.0, 0.6, 0.8], [1.0, 0.0, 0.0]], [[0.0, 0.0, -1.0], [0.0, 0.0, 0.0]]]
 
 
 @pytest.mark.parametrize("d", [1, 3, 12, 64, 128])

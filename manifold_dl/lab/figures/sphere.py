@@ -18,7 +18,8 @@ def sphere_element(paths: Sequence[np.ndarray], truth: np.ndarray | None = None)
     Parameters
     ----------
     paths : sequence of arrays (k×3)
-        One for each atom, from its start to where it is.
+        One for each atom, from its start to where it is. Of atoms of other norms than 1, such as
+        those of `Euclidean`, the directions are drawn: longer ones would leave the figure.
     truth : array (3×d), optional
         The true atoms, marked as crosses.
 
@@ -27,7 +28,10 @@ def sphere_element(paths: Sequence[np.ndarray], truth: np.ndarray | None = None)
     str
         HTML.
     """
-    data = {"paths": [_rounded(path) for path in paths], "truth": [] if truth is None else _rounded(truth.T)}
+    data = {
+        "paths": [_rounded(_directions(path)) for path in paths],
+        "truth": [] if truth is None else _rounded(truth.T),
+    }
     what = f"The sphere with the paths of {len(paths)} atoms; drag it, or use the arrow keys, to turn it"
     return element("mdl-sphere", data_paths=json.dumps(data), role="img", tabindex=0, aria_label=what)
 
@@ -49,6 +53,11 @@ def atom_paths(run: Run, until: int | None = None) -> list[np.ndarray]:
     chosen = np.unique(np.linspace(0, max(count - 1, 0), min(count, MOST)).astype(int))
     points = [run.job.start, *(run.dictionary_at(int(k)) for k in chosen)]
     return [np.array([point[:, i] for point in points]) for i in range(run.job.start.shape[1])]
+
+
+def _directions(points: np.ndarray) -> np.ndarray:
+    norms = np.linalg.norm(points, axis=1, keepdims=True)
+    return points / np.where(norms > 0, norms, 1)
 
 
 def _rounded(points: np.ndarray) -> list[list[float]]:
