@@ -60,8 +60,7 @@ class LearningRun:
         restart: Restart = Restart(),  # noqa: B008 - a tuple: one for all calls
         weights: Any = None,
     ) -> None:
-        self.signals, self.settings, self.weights = signals, settings, weights
-        self.restart = restart
+        self.signals, self.settings, self.weights, self.restart = signals, settings, weights, restart
         self.callbacks = CallbackGroup(settings.callbacks)
         self.history = self.callbacks.history
         if restart.state is None:
