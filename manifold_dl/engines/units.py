@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from manifold_dl.kernels import reduced
+
 # Signals whose largest entry lies within 2^±limit are ordinary. The objective squares them, sums over up to
 # millions of signals, and norms of its gradient square once more: the fourth power, and the square of a
 # residual that is a millionth of the signal, stay within the range of the type.
@@ -124,10 +126,8 @@ def norms_or_one(atoms: np.ndarray) -> np.ndarray:
     Columns divided by these norms keep their bits where they are unit atoms already.
     """
     rounding = 4 * math.sqrt(len(atoms)) * float(np.finfo(atoms.dtype).eps)
-    with np.errstate(over="ignore"):
-        norms = np.linalg.norm(atoms, axis=0)
-    if np.abs(norms - 1).max() <= rounding:  # the usual case
-        return np.ones_like(norms)
+    if reduced.norm_error(np.ascontiguousarray(atoms.T)) <= rounding:  # the usual case
+        return np.ones(atoms.shape[1], atoms.dtype)
     largest = np.abs(atoms).max(axis=0)  # first, so that the squares neither overflow nor vanish
     norms = largest * np.linalg.norm(atoms / largest, axis=0)
     norms[np.abs(norms - 1) <= rounding] = 1

@@ -1,11 +1,14 @@
 """Arithmetic column by column, and the validation of a shape (m, k), for all manifolds of this package."""
 
+import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from manifold_dl._validation import require_count
+from manifold_dl.kernels import reduced as kernels
 from manifold_dl.kernels.reduced import reference
 
 DOUBLE, SINGLE = np.dtype(float), np.dtype(np.float32)
@@ -46,6 +49,13 @@ def norms(a: np.ndarray) -> np.ndarray:
     return np.sqrt(dots(a, a))
 
 
+def norm_error(a: np.ndarray) -> float:
+    """Return how far the norm of any column is from 1; infinite where a column is not finite."""
+    if a.dtype not in (DOUBLE, SINGLE):
+        return reference.norm_error(a.T.astype(float, copy=False))
+    return kernels.norm_error(np.ascontiguousarray(a.T))
+
+
 def signs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return +1 for columns of a and b at an acute angle and −1 at an obtuse one."""
     return np.copysign(1, dots(a, b))
@@ -64,8 +74,12 @@ def largest_one(a: np.ndarray) -> np.ndarray:
 
 def rounding(point: np.ndarray) -> float:
     """Return how far from 1 the norm of a unit column may be, in the dtype of `point`."""
-    dtype = point.dtype if point.dtype.kind == "f" else float
-    return 4 * np.sqrt(len(point)) * float(np.finfo(dtype).eps)
+    return _rounding(len(point), point.dtype)
+
+
+@lru_cache(maxsize=64)
+def _rounding(m: int, dtype: np.dtype) -> float:
+    return 4 * math.sqrt(m) * float(np.finfo(dtype if dtype.kind == "f" else float).eps)
 
 
 def in_dtype_of(point: np.ndarray, array: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ these sets; the problems and update rules call them.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ class FeasibleSet:
             "array, or start from a dictionary on the manifold."
         )
 
-    @property
+    @cached_property
     def _closest(self) -> Callable[[np.ndarray], np.ndarray] | None:
         """The optional method `closest` of the manifold; Pymanopt's manifolds have none."""
         return optional_members(self.manifold).closest

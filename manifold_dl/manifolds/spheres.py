@@ -14,6 +14,7 @@ from manifold_dl.manifolds.columnwise import (
     dots,
     in_dtype_of,
     largest_one,
+    norm_error,
     norms,
     rounding,
     unit_columns,
@@ -172,7 +173,6 @@ class Spheres(Oblique):
         """Return the point half way along the geodesic from `point_a` to `point_b`."""
         return self.exp(point_a, self.log(point_a, point_b) / 2)
 
-    @np.errstate(over="ignore")  # atoms so long that their squares overflow are not unit atoms
     def closest(self, point: np.ndarray) -> np.ndarray:
         """Return the dictionary on the manifold that is nearest to an m×k array: here, its unit columns.
 
@@ -180,9 +180,14 @@ class Spheres(Oblique):
         no direction (zero, here) becomes a coordinate axis, a different one for every column.
         """
         few = rounding(point)
-        inside = self._inside(point)
-        if abs(norms(inside) - 1).max() <= few and (inside is point or norms(point - inside).max() <= few):
-            return point  # the usual case, and frequent: once per atom in a sweep over single atoms
+        if norm_error(point) <= few:
+            inside = self._inside(point)
+            if inside is point or norms(point - inside).max() <= few:
+                return point  # the usual case, and frequent: once per atom in a sweep over single atoms
+        return self._nearest(point, few)
+
+    @np.errstate(over="ignore")  # atoms so long that their squares overflow are not unit atoms
+    def _nearest(self, point: np.ndarray, few: float) -> np.ndarray:
         scaled = largest_one(point)
         inside = self._inside(scaled)
         lengths = norms(inside)

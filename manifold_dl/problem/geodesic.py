@@ -125,7 +125,8 @@ class GeodesicRestriction:
         is_accurate = falls_visibly and probe.value > TRUSTED * probe.size
         point = self.objective.as_point(point)
         # A manifold may have an exponential map of its own, which ends elsewhere than on the great circles.
-        if is_accurate and np.abs(self.positions(float(t)).atoms - point.T).max() <= SAME_POINT:
+        atoms_at_t = reduced.atoms_at(self._products().geodesic, t)
+        if is_accurate and np.abs(atoms_at_t - point.T).max() <= SAME_POINT:
             key, atoms = self.objective.key(point), aligned_copy(point.T)
             self.objective.cache.add(Evaluation(key, atoms, probe.value, self.codes(float(t))))
 
@@ -177,7 +178,7 @@ class GeodesicRestriction:
         supports are sorted.
         """
         start, objective = self._start, self.objective
-        if self._computed is not None or start is None or not objective.engine.is_remote:
+        if start is None or not objective.engine.is_remote:
             return None
         geodesic, U = self._geodesic(start)
         products = objective.inner.products(objective.data, start, U)
@@ -203,14 +204,14 @@ class GeodesicRestriction:
 
     def _evaluate(self, t: float, with_slope: bool) -> Probe:
         keep_codes = with_slope and self._trusted  # t may be where the search ends
-        joined = self._joined_first_refit(t, with_slope, keep_codes)
-        objective, products, point = self.objective, self._products().products, self._at(t, with_slope)
-        if joined is not None:
-            found = joined
-        else:
+        found = None if self._computed else self._joined_first_refit(t, with_slope, keep_codes)
+        known = self._computed or self._products()
+        point = self._at(known, t, with_slope)
+        if found is None:
             if keep_codes:
                 self._codes = None  # release those of the last slope before there are others
-            refit = objective.inner.refit(objective.data, products, point, with_slope, keep_codes)
+            objective = self.objective
+            refit = objective.inner.refit(objective.data, known.products, point, with_slope, keep_codes)
             found = NO_GAIN if refit is None else objective.engine.total(refit)[0] or NO_GAIN
             if keep_codes and refit is not None:
                 self._codes = t, refit
@@ -218,8 +219,8 @@ class GeodesicRestriction:
         size = abs(self.base) + abs(point.value) + abs(found.gain)
         return Probe(value, point.slope + found.slope if with_slope else None, size)
 
-    def _at(self, t: float, with_slope: bool) -> GeodesicPoint:
-        known, memory = self._products(), None if self._point is None else self._point.arrays
+    def _at(self, known: SearchProducts, t: float, with_slope: bool) -> GeodesicPoint:
+        memory = None if self._point is None else self._point.arrays
         self._point = reduced.geodesic_point(
             known.geodesic, known.energy, t, with_slope, known.is_sorted, memory
         )

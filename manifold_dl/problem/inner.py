@@ -182,7 +182,7 @@ class RidgeCodes(FollowingCodes):
 
     @property
     def functions(self) -> BlockFunctions:
-        return BlockFunctions(fit_block, hessian_block, products_block, refit_block)
+        return RIDGE_FUNCTIONS
 
     def parents(self, data: BlockMap) -> tuple[BlockMap, ...]:
         return (data,)
@@ -243,3 +243,6 @@ def refit_block(
     """What the codes of one block gain at t, and the codes themselves if they are wanted."""
     codes = np.empty(len(block.indices), block.signals.dtype) if keep_codes else None
     return reduced.refit_codes(block, products, mu, point, with_slope, codes), codes
+
+
+RIDGE_FUNCTIONS = BlockFunctions(fit_block, hessian_block, products_block, refit_block)

@@ -7,7 +7,7 @@ out.
 """
 
 from manifold_dl.kernels.backend import NUMBA_INSTALLED
-from manifold_dl.kernels.reduced.reference import positions, precondition
+from manifold_dl.kernels.reduced.reference import atoms_at, positions, precondition
 from manifold_dl.kernels.reduced.reference_ksvd import SweepData, SweepState
 from manifold_dl.kernels.reduced.reference_weighted import weighted_energies
 from manifold_dl.kernels.reduced.structures import (
@@ -36,7 +36,7 @@ if NUMBA_INSTALLED:
         residual,
         subtract_other_atoms,
     )
-    from manifold_dl.kernels.reduced.spheres import dot, project_to_tangent, sphere_exp
+    from manifold_dl.kernels.reduced.spheres import dot, norm_error, project_to_tangent, sphere_exp
     from manifold_dl.kernels.reduced.weighted import (
         evaluate_weighted_fixed,
         fit_weighted_codes,
@@ -58,6 +58,7 @@ else:
         hessian_product,
         init_geodesic,
         make_batches,
+        norm_error,
         precompute_products,
         project_to_tangent,
         refit_codes,
@@ -88,6 +89,7 @@ __all__ = [
     "SweepState",
     "WeightedProducts",
     "add_products",
+    "atoms_at",
     "code_energies",
     "dot",
     "evaluate_fixed",
@@ -103,6 +105,7 @@ __all__ = [
     "ksvd_sweep",
     "large_codes",
     "make_batches",
+    "norm_error",
     "positions",
     "precompute_products",
     "precompute_weighted_products",

@@ -156,6 +156,12 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.dot(a.astype(float, copy=False), b))
 
 
+def norm_error(rows: np.ndarray) -> float:
+    """How far the norm of any row is from 1; infinite where a row is not finite."""
+    error = float(np.abs(np.sqrt(np.vecdot(rows, rows)) - 1).max())
+    return error if error < np.inf else np.inf
+
+
 def project_to_tangent(atoms: np.ndarray, rows: np.ndarray, result: np.ndarray) -> None:
     """Subtract from every row its component along the atom: v − x (xᵀv)."""
     result[:] = rows - atoms * np.vecdot(atoms, rows)[:, None]
@@ -255,6 +261,11 @@ def positions(geodesic: Geodesic, t: float) -> Positions:
     angles = geodesic.angles
     c, s = np.cos(angles * t), np.sin(angles * t)
     return Positions(_combine(geodesic, c, s), _combine(geodesic, -angles * s, angles * c))
+
+
+def atoms_at(geodesic: Geodesic, t: float) -> np.ndarray:
+    """The atoms D(t) alone."""
+    return _combine(geodesic, np.cos(geodesic.angles * t), np.sin(geodesic.angles * t))
 
 
 def _combine(geodesic: Geodesic, by_atoms: np.ndarray, by_directions: np.ndarray) -> np.ndarray:

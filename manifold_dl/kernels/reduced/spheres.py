@@ -19,6 +19,20 @@ def dot(a, b):
 
 
 @compiled
+def norm_error(rows):
+    largest = 0.0
+    for i in range(len(rows)):
+        square = 0.0
+        for p in range(rows.shape[1]):
+            square += np.float64(rows[i, p]) * rows[i, p]
+        error = abs(np.sqrt(square) - 1.0)
+        if not error < np.inf:  # NaN, too
+            return np.inf
+        largest = max(largest, error)
+    return largest
+
+
+@compiled
 def project_to_tangent(atoms, rows, result):
     for i in range(len(rows)):
         along = 0.0

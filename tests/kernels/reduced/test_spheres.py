@@ -27,6 +27,21 @@ def test_compiled_and_reference_spheres_agree(dtype, name):
     assert_close(found, expected, dtype)
 
 
+@both_kernels
+@both_dtypes
+def test_norm_error_is_that_of_the_worst_row(kernels, dtype):
+    case = Case(dtype)
+    rounding = 8 * np.finfo(dtype).eps
+    assert kernels.norm_error(case.atoms) < rounding
+    rows = case.atoms.copy()
+    rows[1] *= 0.75
+    rows[2] *= 1.125
+    assert abs(kernels.norm_error(rows) - 0.25) < rounding
+    for wrong in (np.nan, np.inf):
+        rows[0, 1] = wrong
+        assert kernels.norm_error(rows) == np.inf
+
+
 @both_dtypes
 def test_an_atom_at_rest_stays_as_it_is(dtype):
     case = Case(dtype)
