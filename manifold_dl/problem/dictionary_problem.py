@@ -17,6 +17,7 @@ from pymanopt.manifolds import Oblique
 from manifold_dl.kernels import reduced
 from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.manifolds.protocol import optional_members
+from manifold_dl.problem.counts import Counts
 from manifold_dl.problem.geodesic import ProblemRestriction, SmoothRestriction
 from manifold_dl.problem.objective import Objective
 from manifold_dl.problem.recorder import Iterate, IterationRecorder
@@ -90,7 +91,17 @@ class DictionaryProblem(pymanopt.Problem):
         What the cost is divided by: 1, or the mean energy of a signal.
     """
 
-    stationary_point: np.ndarray | None = None
+    objective: Objective
+    atoms: np.ndarray
+    whole: Whole
+    counts: Counts
+    scale: float
+    signal_unit: float
+    unit: float
+    record: list[Iterate]
+    stationary_point: np.ndarray | None
+    regularization: RegularizationTerm | None
+    _recorder: IterationRecorder
 
     def __init__(
         self,
@@ -103,29 +114,54 @@ class DictionaryProblem(pymanopt.Problem):
         precondition: bool = True,
         relative: bool = False,
     ) -> None:
-        manifold = feasible.manifold
-        if optional_members(manifold).couples_atoms and len(atoms) < whole.n_atoms:
+        self.feasible, self._relative = feasible, relative
+        self._regularizers = as_regularizers(regularizers)
+        # Only there are geodesics great circles, and a scaled column stays tangent to its own sphere.
+        self._by_columns = isinstance(feasible.manifold, Oblique)
+        self._own_cost = self._make_cost()
+        preconditioner = self._divide_by_energy if precondition else None
+        super().__init__(feasible.manifold, _INSPECTED, preconditioner=preconditioner)
+        self.begin(objective, atoms, whole)
+
+    def begin(self, objective: Objective, atoms: np.ndarray, whole: Whole) -> None:
+        """Become the problem of another set I on the same manifold: what was counted and recorded is gone.
+
+        An update stage of a small problem takes less time than Pymanopt's constructor and what it inspects.
+
+        Parameters
+        ----------
+        objective : Objective
+            f_I.
+        atoms : array of int
+            I.
+        whole : Whole
+            The dictionary that I is part of.
+        """
+        if optional_members(self.manifold).couples_atoms and len(atoms) < whole.n_atoms:
             raise ValueError(
-                f"{manifold} ties all atoms to each other, and {len(atoms)} of "
+                f"{self.manifold} ties all atoms to each other, and {len(atoms)} of "
                 f"{whole.n_atoms} cannot move without the rest: update all of them together, with "
                 "schedule=AllAtoms() or atoms=None."
             )
-        self.objective, self.atoms, self.whole, self.feasible = objective, atoms, whole, feasible
-        self.counts, self.scale = objective.counts, whole.scale
-        self.signal_unit = math.ldexp(1.0, whole.exponent)
-        self.unit = whole.mean_energy if relative and whole.scale > 0 else 1.0
-        self.record: list[Iterate] = []
-        self._recorder = IterationRecorder()
-        regularizers = in_units(as_regularizers(regularizers), whole.exponent)
-        self.regularization = (
-            RegularizationTerm(regularizers, self.dictionary, atoms, whole.n_atoms) if regularizers else None
+        # All at once, because Pymanopt looks every name up before it is set.
+        self.__dict__.update(
+            objective=objective,
+            atoms=atoms,
+            whole=whole,
+            counts=objective.counts,
+            scale=whole.scale,
+            signal_unit=math.ldexp(1.0, whole.exponent),
+            unit=whole.mean_energy if self._relative and whole.scale > 0 else 1.0,
+            record=[],
+            stationary_point=None,
+            regularization=None,
+            _recorder=IterationRecorder(),
         )
-        # Only there are geodesics great circles, and a scaled column stays tangent to its own sphere.
-        self._by_columns = isinstance(manifold, Oblique)
-        self._own_cost = self._make_cost()
-        super().__init__(
-            manifold, _INSPECTED, preconditioner=self._divide_by_energy if precondition else None
-        )
+        regularizers = in_units(self._regularizers, whole.exponent)
+        if regularizers:
+            term = RegularizationTerm(regularizers, self.dictionary, atoms, whole.n_atoms)
+            self.regularization = term
+        self._own_cost.scale = self.scale / self.unit
 
     @property
     def cost(self) -> Callable[[np.ndarray], float]:
@@ -163,7 +199,7 @@ class DictionaryProblem(pymanopt.Problem):
         return self._restrict(point, np.array(direction))  # a copy: the caller may change the array
 
     def release(self) -> None:
-        """Release the signals and the codes when an update has ended: the problem cannot be used any more.
+        """Release the signals and the codes when an update has ended: until `begin` it cannot be used.
 
         The functions that Pymanopt holds refer to the problem, and the problem to them. Python frees such a
         cycle when its garbage collector runs, which may be several iterations later.
@@ -184,9 +220,9 @@ class DictionaryProblem(pymanopt.Problem):
             self._recorder.begin()
             return self._value(point)
 
-        # What decides whether a gradient is zero, and φ.
+        # What decides whether a gradient is zero (with the `scale` of `begin`), and φ.
         cost: Any = value
-        cost.scale, cost.gradient_norms = self.scale / self.unit, self._gradient_norms
+        cost.gradient_norms = self._gradient_norms
         if self._by_columns:
             cost.restrict = self._restrict
         return cost

@@ -101,8 +101,23 @@ class SupportProblem(DictionaryProblem):
         feasible: FeasibleSet,
         **options: Any,
     ) -> None:
-        self.subset, self.update = subset, whole
         super().__init__(objective, subset.atoms, whole, feasible, **options)
+        self.subset, self.update = subset, whole
+
+    def begin_subset(self, objective: Objective, subset: AtomSubset, whole: WholeUpdate) -> None:
+        """Become the problem of another set I on the same manifold, as `begin` says.
+
+        Parameters
+        ----------
+        objective : Objective
+            f_I.
+        subset : AtomSubset
+            I, and what it touches.
+        whole : WholeUpdate
+            The dictionary and the support that I is part of.
+        """
+        self.begin(objective, subset.atoms, whole)
+        self.subset, self.update = subset, whole
 
     def codes(self, point: np.ndarray) -> scipy.sparse.csc_array:
         """The whole d×n codes at `point`: those of I are optimal for it, the others are as they were."""

@@ -96,8 +96,12 @@ class PenalizedWorkspace:
         mu: float,
         settings: UpdateSettings,
         searches: bool = False,
+        ended: Any = None,
     ) -> PenalizedProblem:
-        """The update of I as a Pymanopt problem, with I on its manifold."""
+        """The update of I as a Pymanopt problem, with I on its manifold.
+
+        `ended` is not used: to solve for the codes takes longer than to make a problem.
+        """
         d = self.dictionary.shape[1]
         self.dictionary[:, atoms] = feasible.nearest_point(self.dictionary[:, atoms])
         all_move = np.array_equal(atoms, np.arange(d))

@@ -20,10 +20,12 @@ from manifold_dl.engines import Engine
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.manifolds import Spheres, feasible_set
 from manifold_dl.manifolds.factories import require_factory
+from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.optimizers import OptimizerRun
 from manifold_dl.optimizers.by_name import optimizer as optimizer_by_name
 from manifold_dl.optimizers.shortcuts import default_optimizer
 from manifold_dl.problem.solvers import can_follow
+from manifold_dl.problem.support_problem import SupportProblem
 from manifold_dl.regularizers.by_name import regularizers as regularizers_by_name
 from manifold_dl.regularizers.functions import as_regularizers
 from manifold_dl.schedules import AllAtoms, sweep
@@ -230,6 +232,8 @@ class SimCORun:
         self.rule = rule
         self.optimizer = optimizer
         self._feasible = cache(partial(feasible_set, rule.manifold))  # every manifold is made once per run
+        # What Pymanopt inspects of a problem is inspected once per run and manifold, not for every set I.
+        self._problems: dict[FeasibleSet, SupportProblem] = {}
         self.objective: float | None = None  # of the last call, where codes follow by a penalty
 
     @property
@@ -279,7 +283,8 @@ class SimCORun:
         """Move the atoms I of the workspace, and their codes, if any signal uses them."""
         feasible = self._feasible(len(workspace.dictionary), len(atoms))
         try:
-            problem = workspace.problem(atoms, feasible, mu, self.rule, searches=self.optimizer.searches)
+            options = {"searches": self.optimizer.searches, "ended": self._problems}
+            problem = workspace.problem(atoms, feasible, mu, self.rule, **options)
             if problem is None:
                 return
             start = workspace.start(atoms, problem, self.rule.regularizers)

@@ -146,11 +146,13 @@ class UpdateWorkspace:
         mu: float,
         settings: UpdateSettings,
         searches: bool = False,
+        ended: dict[FeasibleSet, SupportProblem] | None = None,
     ) -> SupportProblem | None:
         """The update of I as a Pymanopt problem, with I on its manifold; None if no signal uses I.
 
         `searches` says that the optimizer moves along lines: it needs no factors, and its searches are
-        trusted.
+        trusted. `ended` are problems of these settings that have ended, by manifold: one of them becomes
+        this problem, or this one is added.
         """
         if self.current.is_empty or (settings.regularizers and not self.usage[atoms].any()):
             return None  # what an engine has is counted only if a regularizer would move unused atoms
@@ -159,15 +161,17 @@ class UpdateWorkspace:
         if subset.n_entries == 0:
             return None
         policy = EvaluationPolicy(trust_line_search=searches, keep_factors=not searches)
-        return SupportProblem(
-            make_objective(subset, inner_problem(subset, settings.codes, mu), policy),
-            subset,
-            WholeUpdate(self.current.support, self.dictionary, self.signals),
-            feasible,
-            regularizers=settings.regularizers,
-            precondition=settings.precondition,
-            relative=True,
-        )
+        objective = make_objective(subset, inner_problem(subset, settings.codes, mu), policy)
+        whole = WholeUpdate(self.current.support, self.dictionary, self.signals)
+        problem = None if ended is None else ended.get(feasible)
+        if problem is not None:
+            problem.begin_subset(objective, subset, whole)
+            return problem
+        options = {"regularizers": settings.regularizers, "precondition": settings.precondition}
+        problem = SupportProblem(objective, subset, whole, feasible, relative=True, **options)
+        if ended is not None:
+            ended[feasible] = problem
+        return problem
 
     def start(self, atoms: np.ndarray, problem: SupportProblem, regularizers: Any) -> Start:
         """Where the atoms I are, and the cost there."""

@@ -5,6 +5,7 @@ import threading
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pymanopt
 import pytest
 from pymanopt.optimizers import ConjugateGradient, NelderMead, ParticleSwarm, SteepestDescent, TrustRegions
 from typer.testing import CliRunner
@@ -224,6 +225,63 @@ class TestOneProblemPerSupport:
             assert len(problems) == iterations
             numbers.append(len(inspected))
         assert numbers[0] == numbers[1]
+
+    def test_pymanopt_makes_one_problem_per_manifold_and_run(self, monkeypatch):
+        made, initialise = [], pymanopt.Problem.__init__
+
+        def counted(self, *given, **options):
+            made.append(self)
+            initialise(self, *given, **options)
+
+        monkeypatch.setattr(pymanopt.Problem, "__init__", counted)
+        rule = SimCO(TrustRegions(max_iterations=2), schedule=Blocks(5), mu=0.1)  # sets of 5, 5 and 2 atoms
+        run, D, X = rule.begin(3), START, CODES
+        for iteration in range(3):
+            # With problems that were made for this iteration alone.
+            expected = rule.begin(3)(Y, D, X, iteration=iteration, rng=iteration)
+            made_for_others = len(made)
+            D, X = run(Y, D, X, iteration=iteration, rng=iteration)
+            assert len(made) - made_for_others == (2 if iteration == 0 else 0)
+            np.testing.assert_array_equal(D, expected[0])
+            np.testing.assert_array_equal(X.data, expected[1].data)
+
+    def test_a_problem_of_another_set_has_new_counts_and_a_new_record(self, monkeypatch):
+        seen, minimize = [], OptimizerRun.minimize
+
+        def watched(self, problem, start, rng=None):
+            point = minimize(self, problem, start, rng)
+            seen.append((problem, problem.record, problem.counts))
+            return point
+
+        monkeypatch.setattr(OptimizerRun, "minimize", watched)
+        SimCO(OPTIMIZERS["trust region"](), schedule=Blocks(4), mu=0.1).begin()(Y, START, CODES, rng=0)
+        (problem, first, counts), (other, second, other_counts), _ = seen
+        assert problem is other and first is not second and counts is not other_counts
+        # An optimizer evaluates the start of its problem first: one value has been counted there.
+        assert [record[0].evaluations for record in (first, second)] == [2, 2]
+        assert all(record[0].value > record[-1].value for record in (first, second))
+
+    @pytest.mark.parametrize("keeps_step", [False, True])
+    def test_memory_of_a_foreign_line_searcher_ends_with_its_problem(self, keeps_step):
+        seen = []
+
+        class Remembering:
+            """A user's line searcher: short steps, and how many of them it has made."""
+
+            n_searches = 0
+
+            def search(self, objective, manifold, x, d, f0, df0):
+                seen.append(self.n_searches)
+                self.n_searches += 1
+                return 1e-3, manifold.retraction(x, d * (1e-3 / manifold.norm(x, d)))
+
+        if keeps_step:
+            Remembering.keeps_step = True
+        optimizer = SteepestDescent(line_searcher=Remembering(), max_iterations=2)
+        run, D, X = SimCO(optimizer, schedule=Blocks(4), mu=0.1).begin(2), START, CODES
+        for iteration in range(2):
+            D, X = run(Y, D, X, iteration=iteration, rng=iteration)
+        assert seen == (list(range(12)) if keeps_step else [0, 1] * 6)
 
 
 @dataclass(frozen=True)
