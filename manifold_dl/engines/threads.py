@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from numbers import Real
 from threading import Lock
 from typing import Any, NamedTuple
@@ -208,10 +208,16 @@ def as_engine(threads: int | None = None, engine: Engine | None = None) -> Engin
     if engine is None and threads is None:
         engine = _engine.get()
     if engine is None:
-        return Threads(as_threads(threads))
+        return _threads(as_threads(threads))
     if threads is not None:
         raise ValueError(f"threads={threads} is short for engine=Threads({threads}): give one of them.")
     return engine
+
+
+@lru_cache(maxsize=16)
+def _threads(n: int) -> Threads:
+    """An engine that is checked already: every update stage takes one."""
+    return Threads(n)
 
 
 def _begin_child() -> None:

@@ -5,8 +5,9 @@ to find its own: `SupportIndex` lists the entries of a block's support by atom, 
 any I in time that grows with their number alone. `signals.py` uses it.
 """
 
+from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +34,18 @@ class Support(NamedTuple):
         """A sparse d×n array of codes on this support, which owns its memory."""
         indptr = narrow(self.indptr)
         indptr = indptr.copy() if indptr is self.indptr else indptr
-        structure = (values, self.indices.copy(), indptr)
-        return scipy.sparse.csc_array(structure, shape=(self.n_atoms, self.n_signals))
+        shape, indices = (self.n_atoms, self.n_signals), self.indices.copy()
+        if indptr.dtype != indices.dtype:
+            return scipy.sparse.csc_array((values, indices, indptr), shape=shape)
+        # The constructor would check what is known to be sound, for as long as a small update computes.
+        codes = copy(_empty(shape))
+        codes.data, codes.indices, codes.indptr = values, indices, indptr
+        return codes
+
+
+@lru_cache(maxsize=16)
+def _empty(shape: tuple[int, int]) -> scipy.sparse.csc_array:
+    return scipy.sparse.csc_array(shape)
 
 
 def narrow(indptr: np.ndarray) -> np.ndarray:
