@@ -7,7 +7,7 @@ every accepted point is recorded, because Pymanopt's own counts and logs are not
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pymanopt
@@ -22,25 +22,12 @@ from manifold_dl.problem.geodesic import ProblemRestriction, SmoothRestriction
 from manifold_dl.problem.objective import Objective
 from manifold_dl.problem.recorder import Iterate, IterationRecorder
 from manifold_dl.problem.regularization import RegularizationTerm, in_units
+from manifold_dl.problem.whole import WholeDictionary
 from manifold_dl.regularizers.functions import as_regularizers
 
 # Pymanopt inspects the signature of every function that it is given, which takes longer than a small step. So
 # it is given this one, once, and a problem has its functions as properties instead.
 _INSPECTED = pymanopt.function.numpy(Oblique(2, 1))(lambda point: np.nan)
-
-
-class Whole(Protocol):
-    """What a problem needs of all atoms and signals."""
-
-    @property
-    def n_atoms(self) -> int: ...
-    @property
-    def scale(self) -> float: ...
-    @property
-    def mean_energy(self) -> float: ...
-    @property
-    def exponent(self) -> int: ...
-    def dictionary_with(self, atoms: np.ndarray, point: np.ndarray) -> np.ndarray: ...
 
 
 class DictionaryProblem(pymanopt.Problem):
@@ -54,7 +41,7 @@ class DictionaryProblem(pymanopt.Problem):
         f_I.
     atoms : array of int
         I.
-    whole : Whole
+    whole : WholeDictionary
         The dictionary that I is part of.
     feasible : FeasibleSet
         The manifold, with a test for its points.
@@ -93,7 +80,7 @@ class DictionaryProblem(pymanopt.Problem):
 
     objective: Objective
     atoms: np.ndarray
-    whole: Whole
+    whole: WholeDictionary
     counts: Counts
     scale: float
     signal_unit: float
@@ -107,7 +94,7 @@ class DictionaryProblem(pymanopt.Problem):
         self,
         objective: Objective,
         atoms: np.ndarray,
-        whole: Whole,
+        whole: WholeDictionary,
         feasible: FeasibleSet,
         *,
         regularizers: Any = (),
@@ -123,7 +110,7 @@ class DictionaryProblem(pymanopt.Problem):
         super().__init__(feasible.manifold, _INSPECTED, preconditioner=preconditioner)
         self.begin(objective, atoms, whole)
 
-    def begin(self, objective: Objective, atoms: np.ndarray, whole: Whole) -> None:
+    def begin(self, objective: Objective, atoms: np.ndarray, whole: WholeDictionary) -> None:
         """Become the problem of another set I on the same manifold: what was counted and recorded is gone.
 
         An update stage of a small problem takes less time than Pymanopt's constructor and what it inspects.
@@ -134,7 +121,7 @@ class DictionaryProblem(pymanopt.Problem):
             f_I.
         atoms : array of int
             I.
-        whole : Whole
+        whole : WholeDictionary
             The dictionary that I is part of.
         """
         if optional_members(self.manifold).couples_atoms and len(atoms) < whole.n_atoms:
@@ -186,6 +173,14 @@ class DictionaryProblem(pymanopt.Problem):
     def restrict(self, point: np.ndarray, direction: np.ndarray) -> SmoothRestriction:
         """φ(t), with φ.derivative(t), along the great circles that leave `point` in `direction`.
 
+        Parameters
+        ----------
+        point, direction : m×k array
+
+        Returns
+        -------
+        SmoothRestriction
+
         Raises
         ------
         ValueError
@@ -208,11 +203,29 @@ class DictionaryProblem(pymanopt.Problem):
             self.__dict__.pop(name, None)
 
     def codes(self, point: np.ndarray) -> scipy.sparse.csc_array:
-        """The whole d×n codes at `point`."""
+        """The whole d×n codes at a point.
+
+        Parameters
+        ----------
+        point : m×k array
+
+        Returns
+        -------
+        csc_array
+        """
         raise NotImplementedError
 
     def dictionary(self, point: np.ndarray) -> np.ndarray:
-        """The whole m×d dictionary with the atoms I taken from `point`."""
+        """The whole m×d dictionary with the atoms I taken from a point.
+
+        Parameters
+        ----------
+        point : m×k array
+
+        Returns
+        -------
+        array
+        """
         return self.whole.dictionary_with(self.atoms, point)
 
     def _make_cost(self) -> Any:

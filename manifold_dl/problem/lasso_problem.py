@@ -29,11 +29,11 @@ from manifold_dl.manifolds import Spheres, feasible_set
 from manifold_dl.problem.penalized_problem import (
     PenalizedProblem,
     SignalBlocks,
-    WholeDictionary,
     make_penalized_problem,
     open_signals,
 )
 from manifold_dl.problem.solvers import InnerSolver, LassoSolver, PenalizedCoder, solver_of
+from manifold_dl.problem.whole import WholeDictionary
 
 
 def lasso_problem(

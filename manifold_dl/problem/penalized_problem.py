@@ -5,7 +5,6 @@ dictionary, so codes are read from its evaluation. `lasso_problem.py` makes one 
 `updates/penalized_workspace.py` one for every set I of atoms of an update.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,48 +24,7 @@ from manifold_dl.problem.penalized import OtherAtoms, PenalizedCodes, joined, re
 from manifold_dl.problem.solvers import BlockWeights, InnerSolver
 from manifold_dl.problem.starts import PenalizedBlock, Starts, open_starts
 from manifold_dl.problem.support import Support
-
-
-@dataclass(frozen=True, eq=False)
-class WholeDictionary:
-    """The whole dictionary and the signals that a set I of atoms is part of.
-
-    Attributes
-    ----------
-    n_atoms : int
-        d.
-    dictionary : m×d array or None
-        None if all atoms move, in their order.
-    signals : WeightedSignals
-        Y, in units of 2^exponent, with its energy and its weights.
-    """
-
-    n_atoms: int
-    dictionary: np.ndarray | None
-    signals: WeightedSignals
-
-    @property
-    def scale(self) -> float:
-        """‖Y‖², with weights Σ w y², in units of 4^exponent."""
-        return self.signals.energy
-
-    @property
-    def exponent(self) -> int:
-        """The signals were divided by 2^exponent."""
-        return self.signals.exponent
-
-    @property
-    def mean_energy(self) -> float:
-        """‖Y‖²/n, the mean energy of a signal."""
-        return self.signals.energy / self.signals.total_weight
-
-    def dictionary_with(self, atoms: np.ndarray, point: np.ndarray) -> np.ndarray:
-        """The whole m×d dictionary with the atoms I taken from `point`."""
-        if self.dictionary is None:
-            return np.array(point)
-        whole = self.dictionary.astype(np.result_type(self.dictionary, point))
-        whole[:, atoms] = point
-        return whole
+from manifold_dl.problem.whole import WholeDictionary
 
 
 class PenalizedProblem(DictionaryProblem):
@@ -115,7 +73,16 @@ class PenalizedProblem(DictionaryProblem):
         return codes
 
     def blocked_codes(self, point: np.ndarray) -> BlockedCodes:
-        """The same where an engine has the signals: they stay with it."""
+        """All codes (d×n) at `point`, which stay on the engine that has the signals.
+
+        Parameters
+        ----------
+        point : m×k array
+
+        Returns
+        -------
+        BlockedCodes
+        """
         known, objective = self.whole.signals, self.objective
         n_blocks = len(partition(self._n_signals))
         found = objective.evaluate(np.asarray(point)).codes
@@ -125,7 +92,16 @@ class PenalizedProblem(DictionaryProblem):
         return BlockedCodes(objective.engine, blocks, shape, objective.dtype)
 
     def piece(self, point: np.ndarray) -> bytes:
-        """The supports and signs of all codes at `point`: where they change, the Hessian jumps."""
+        """The supports and signs of all codes at `point`: where they change, the Hessian jumps.
+
+        Parameters
+        ----------
+        point : m×k array
+
+        Returns
+        -------
+        bytes
+        """
         blocks = self.objective.code_blocks(np.asarray(point))
         parts = [part for block in blocks for part in (block.indptr, block.indices, np.sign(block.values))]
         return b"".join(part.tobytes() for part in parts)

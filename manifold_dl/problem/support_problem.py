@@ -11,60 +11,25 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl.engines.units import multiply
-from manifold_dl.engines.weights import WeightedSignals
 from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.problem.dictionary_problem import DictionaryProblem
 from manifold_dl.problem.objective import Objective
 from manifold_dl.problem.signals import AtomSubset
 from manifold_dl.problem.support import Support
+from manifold_dl.problem.whole import WholeDictionary
 
 
 @dataclass(frozen=True, eq=False)
-class WholeUpdate:
-    """The whole dictionary, support and signals that a set I of atoms is part of.
+class WholeUpdate(WholeDictionary):
+    """The same with the support of all atoms.
 
     Attributes
     ----------
     support : Support
         Ω of all atoms, with the codes that stay where they are known.
-    dictionary : m×d array or None
-        None only if I has all atoms.
-    signals : WeightedSignals
-        Y, in units of 2^exponent, with its energy and its weights.
     """
 
     support: Support
-    dictionary: np.ndarray | None
-    signals: WeightedSignals
-
-    @property
-    def n_atoms(self) -> int:
-        """d."""
-        return self.support.n_atoms
-
-    @property
-    def scale(self) -> float:
-        """‖Y‖², with weights Σ w y², in units of 4^exponent."""
-        return self.signals.energy
-
-    @property
-    def exponent(self) -> int:
-        """The signals were divided by 2^exponent."""
-        return self.signals.exponent
-
-    @property
-    def mean_energy(self) -> float:
-        """‖Y‖²/n, the mean energy of a signal."""
-        return self.signals.energy / self.signals.total_weight
-
-    def dictionary_with(self, atoms: np.ndarray, point: np.ndarray) -> np.ndarray:
-        """The whole m×d dictionary with the atoms I taken from `point`."""
-        if self.dictionary is None:
-            whole = np.empty_like(point)
-        else:
-            whole = self.dictionary.astype(np.result_type(self.dictionary, point))
-        whole[:, atoms] = point
-        return whole
 
     def codes_with(self, entries: np.ndarray | slice, codes: np.ndarray) -> scipy.sparse.csc_array:
         """The whole d×n codes with those of I replaced, in the units of the signals that were given."""

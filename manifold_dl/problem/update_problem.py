@@ -128,7 +128,7 @@ def update_problem(
     return SupportProblem(
         make_objective(subset, inner_problem(subset, codes, mu)),
         subset,
-        WholeUpdate(omega, dictionary, known),
+        WholeUpdate(omega.n_atoms, dictionary, known, omega),
         feasible,
         regularizers=regularizers,
         precondition=precondition,

@@ -11,10 +11,11 @@ import numpy as np
 import scipy.sparse
 
 from manifold_dl.engines import Engine
+from manifold_dl.engines.opening import is_distant
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.kernels import reduced
 from manifold_dl.updates.current_codes import ArrayCodes
-from manifold_dl.updates.distant import run_stage
+from manifold_dl.updates.distant import run_distant
 from manifold_dl.updates.normal_equations import solve_by_products, solve_symmetric
 from manifold_dl.updates.workspace import UpdateWorkspace
 
@@ -78,7 +79,9 @@ class MOD:
         (n of them) or of their entries (m×n). With weights of entries every row of D has normal equations of
         its own: the rule costs as much as m unweighted ones.
         """
-        return run_stage(self._stage, signals, dictionary, codes, weights=weights, engine=self.engine)
+        if is_distant(signals):
+            return run_distant(self._stage, signals, dictionary, codes, weights=weights, engine=self.engine)
+        return self._stage(signals, dictionary, codes, weights)
 
     def _stage(
         self, signals: Any, dictionary: Any, codes: Any, weights: Any

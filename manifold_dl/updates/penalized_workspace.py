@@ -18,13 +18,13 @@ from manifold_dl.manifolds.feasible import FeasibleSet
 from manifold_dl.problem.evaluation import EvaluationPolicy
 from manifold_dl.problem.penalized_problem import (
     PenalizedProblem,
-    WholeDictionary,
     make_penalized_problem,
     open_signals,
     starting_with,
 )
 from manifold_dl.problem.solvers import solver_of
 from manifold_dl.problem.support import Support, as_support
+from manifold_dl.problem.whole import WholeDictionary
 from manifold_dl.updates.current_codes import as_blocked_codes
 from manifold_dl.updates.workspace import Start, UpdateSettings, accepted_point, start_of
 

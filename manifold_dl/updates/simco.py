@@ -17,6 +17,7 @@ import scipy.sparse
 from manifold_dl.components import by_name
 from manifold_dl.components.errors import raise_nested
 from manifold_dl.engines import Engine
+from manifold_dl.engines.opening import is_distant
 from manifold_dl.engines.threads import as_engine
 from manifold_dl.manifolds import Spheres, feasible_set
 from manifold_dl.manifolds.factories import require_factory
@@ -29,7 +30,7 @@ from manifold_dl.problem.support_problem import SupportProblem
 from manifold_dl.regularizers.by_name import regularizers as regularizers_by_name
 from manifold_dl.regularizers.functions import as_regularizers
 from manifold_dl.schedules import AllAtoms, sweep
-from manifold_dl.updates.distant import run_stage
+from manifold_dl.updates.distant import run_distant
 from manifold_dl.updates.penalized_workspace import PenalizedWorkspace
 from manifold_dl.updates.ridge import Ridge, RidgeSchedule, TwoStep, bound, check_ridge, ridge_at
 from manifold_dl.updates.workspace import UpdateWorkspace
@@ -169,6 +170,10 @@ class SimCO:
             The length of the loop.
         memory : dict, optional
             That of an earlier run, to continue where it ended.
+
+        Returns
+        -------
+        SimCORun
         """
         rule, mu = self, bound(self.mu, max_iter)
         if mu is not self.mu:
@@ -220,9 +225,12 @@ class SimCO:
         `signals` may be a Dask array or a path, as in `learn_dictionary`. `weights` are those of the signals
         (n of them) or of their entries (m×n), as in `update_problem`.
         """
+        run = self.begin()
         options: dict[str, Any] = {"iteration": iteration, "rng": rng, "weights": weights}
-        options |= {"threads": self.threads, "engine": self.engine}
-        return run_stage(self.begin(), signals, dictionary, codes, **options)
+        if is_distant(signals):
+            options |= {"threads": self.threads, "engine": self.engine}
+            return run_distant(run, signals, dictionary, codes, **options)
+        return run(signals, dictionary, codes, **options)
 
 
 class SimCORun:

@@ -162,7 +162,7 @@ class UpdateWorkspace:
             return None
         policy = EvaluationPolicy(trust_line_search=searches, keep_factors=not searches)
         objective = make_objective(subset, inner_problem(subset, settings.codes, mu), policy)
-        whole = WholeUpdate(self.current.support, self.dictionary, self.signals)
+        whole = WholeUpdate(self.dictionary.shape[1], self.dictionary, self.signals, self.current.support)
         problem = None if ended is None else ended.get(feasible)
         if problem is not None:
             problem.begin_subset(objective, subset, whole)

@@ -96,7 +96,7 @@ ELSEWHERE = {
     # The problem
     "problem/test_objective.py": "problem/evaluation problem/fixed problem/inner",
     "problem/test_support.py": "problem/signals",
-    "problem/test_update_problem.py": "problem/support_problem",
+    "problem/test_update_problem.py": "problem/support_problem problem/whole",
     "problem/test_geodesic.py": "problem/great_circles",
     "problem/test_lasso_problem.py": "problem/penalized problem/penalized_problem problem/solvers"
     " problem/starts",
