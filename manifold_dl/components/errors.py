@@ -10,6 +10,7 @@ import dis
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
@@ -154,7 +155,7 @@ def raised_in(error: BaseException, package: str) -> bool:
 
 def is_users(component: Any) -> bool:
     """Whether a part is neither ours nor one of Pymanopt's."""
-    while hasattr(component, "func") and hasattr(component, "keywords"):  # functools.partial
+    while isinstance(component, partial):
         component = component.func
     module = getattr(component, "__module__", None) or type(component).__module__
     return _root(module) not in ("manifold_dl", "pymanopt")

@@ -6,6 +6,7 @@ import numpy as np
 
 from manifold_dl.diagnostics.report import Inspection, Report
 from manifold_dl.schedules import sweep
+from manifold_dl.schedules.protocol import covers_atoms
 
 
 def check_schedule(schedule: Any, n_atoms: int = 12, *, covers: bool | None = None, rng: int = 0) -> Report:
@@ -69,7 +70,7 @@ def check_schedule(schedule: Any, n_atoms: int = 12, *, covers: bool | None = No
         "the global random state is left alone",
         "draws from NumPy's global generator, and not from the rng it is given",
     )
-    if getattr(schedule, "covers_atoms", False) if covers is None else covers:
+    if covers_atoms(schedule) if covers is None else covers:
         missed = sorted(set(range(n_atoms)) - {int(i) for I in first for i in I})
         inspection.require(
             not missed, "every atom moves", f"should cover every atom, but never moves {missed}"

@@ -15,7 +15,14 @@ from itertools import count
 from typing import Any
 
 from manifold_dl.engines.cluster import Cluster, ClusterError
-from manifold_dl.engines.protocol import BlockFunction, BlockMap, SharedArgument, TreeSum, in_order
+from manifold_dl.engines.protocol import (
+    BlockFunction,
+    BlockMap,
+    SharedArgument,
+    TreeSum,
+    in_order,
+    tuple_like,
+)
 from manifold_dl.engines.rounds import Round
 from manifold_dl.engines.worker import Node, Reference
 
@@ -85,11 +92,21 @@ class Dask:
         return self.total(BlockMap(state_block, (block_map,)))[0] or []
 
     def workers(self) -> dict[str, int]:
-        """The workers there are, and their numbers of threads."""
+        """The workers there are, and their numbers of threads.
+
+        Returns
+        -------
+        dict of str to int
+        """
         return self._driver().cluster.client.nthreads()
 
     def rounds(self) -> int:
-        """How many rounds there have been."""
+        """How many rounds there have been.
+
+        Returns
+        -------
+        int
+        """
         return self._driver().cluster.n_rounds
 
     def _driver(self) -> "Driver":
@@ -238,6 +255,5 @@ class Driver:
             shared.append(node)
             return Reference(node.key)
         if isinstance(value, tuple):
-            items = [self._with_references(item, shared) for item in value]
-            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+            return tuple_like(value, (self._with_references(item, shared) for item in value))
         return value

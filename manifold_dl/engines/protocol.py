@@ -11,7 +11,7 @@ thread, eight threads and a cluster add the same numbers in the same order, and 
 computed again from the signals.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -86,13 +86,42 @@ class Engine(Protocol):
         """Whether a round takes milliseconds before it computes anything."""
 
     def open(self, source: Sequence[Any]) -> BlockMap:
-        """The blocks of a source, one item per block, as a map whose states they are."""
+        """The blocks of a source, as a map whose states they are.
+
+        Parameters
+        ----------
+        source : sequence
+            One item per block.
+
+        Returns
+        -------
+        BlockMap
+        """
 
     def total(self, *maps: BlockMap) -> list[Any]:
-        """The sums of the partials of each map over all blocks, in one round. None for no blocks."""
+        """The sums of the partials of each map over all blocks, in one round.
+
+        Parameters
+        ----------
+        *maps : BlockMap
+
+        Returns
+        -------
+        list
+            A sum for every map; None if there are no blocks.
+        """
 
     def states(self, block_map: BlockMap) -> list[Any]:
-        """The states of all blocks, collected for the caller, such as the codes at the end."""
+        """The states of all blocks, collected for the caller, such as the codes at the end.
+
+        Parameters
+        ----------
+        block_map : BlockMap
+
+        Returns
+        -------
+        list
+        """
 
 
 class FullEngine(Engine, Protocol):
@@ -181,6 +210,11 @@ class TreeSum:
         return total
 
 
+def tuple_like(value: tuple, items: Iterable[Any]) -> Any:
+    """A tuple of other items; a named one where `value` is."""
+    return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+
+
 def add(left: Any, right: Any) -> Any:
     """left + right for two partials of one kind. Arrays are added in place of `left`.
 
@@ -192,8 +226,7 @@ def add(left: Any, right: Any) -> Any:
     if left is None:
         return None
     if isinstance(left, tuple):
-        sums = [add(one, other) for one, other in zip(left, right, strict=True)]
-        return type(left)(*sums) if hasattr(left, "_fields") else tuple(sums)
+        return tuple_like(left, (add(one, other) for one, other in zip(left, right, strict=True)))
     if isinstance(left, np.ndarray):
         left += right
         return left

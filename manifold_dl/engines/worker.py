@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manifold_dl.engines.ordered_map import ordered_map_reduce
-from manifold_dl.engines.protocol import BlockFunction, TreeSum
+from manifold_dl.engines.protocol import BlockFunction, TreeSum, tuple_like
 from manifold_dl.kernels.memory import SMALL, aligned_copy
 
 
@@ -132,8 +132,7 @@ class Session:
         if isinstance(value, Reference):
             return self._node(value.key).common[0]
         if isinstance(value, tuple):
-            items = [self._resolved(item) for item in value]
-            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+            return tuple_like(value, (self._resolved(item) for item in value))
         return value
 
     def _node(self, key: str) -> Node:
@@ -253,8 +252,7 @@ def _aligned(value: Any) -> Any:
     ):
         return aligned_copy(value)
     if isinstance(value, tuple):
-        items = [_aligned(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        return tuple_like(value, (_aligned(item) for item in value))
     return value
 
 

@@ -89,11 +89,30 @@ class NonNegative(Manifold):
     # Between atoms and roots.
 
     def root(self, point: np.ndarray) -> np.ndarray:
-        """Return the unit vectors w ≥ 0 with d ∝ w²."""
+        """Return the unit vectors w ≥ 0 with d ∝ w².
+
+        Parameters
+        ----------
+        point : m×k array
+            Non-negative unit atoms d.
+
+        Returns
+        -------
+        m×k array
+        """
         return np.sqrt(point / point.sum(axis=0))
 
     def square(self, roots: np.ndarray) -> np.ndarray:
-        """Return the atoms w²/‖w²‖ of any roots w ≠ 0, of either sign."""
+        """Return the atoms w²/‖w²‖ of any roots w ≠ 0, of either sign.
+
+        Parameters
+        ----------
+        roots : m×k array
+
+        Returns
+        -------
+        m×k array
+        """
         return unit_columns(largest_one(roots) ** 2)
 
     def embedding(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:

@@ -137,7 +137,16 @@ class ZeroMean(SpheresWithin):
         return self.m - 1
 
     def within(self, vectors: np.ndarray) -> np.ndarray:
-        """Subtract from every column its mean."""
+        """Subtract from every column its mean.
+
+        Parameters
+        ----------
+        vectors : m×k array
+
+        Returns
+        -------
+        m×k array
+        """
         return in_dtype_of(vectors, vectors - vectors.mean(axis=0, dtype=float))
 
 

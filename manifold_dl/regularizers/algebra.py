@@ -116,7 +116,7 @@ class Scaled(Penalty, EvaluatedAt):
 
     def __post_init__(self) -> None:
         require_weight(self.factor, name="factor")
-        if hasattr(self.factor, "item"):  # NumPy's numbers do not print as numbers
+        if isinstance(self.factor, np.generic | np.ndarray):  # which do not print as numbers
             object.__setattr__(self, "factor", self.factor.item())
 
     def __repr__(self) -> str:

@@ -13,19 +13,21 @@ import numpy as np
 class Regularizer(Protocol):
     """A smooth penalty on the dictionary.
 
-    Besides `value` a regularizer may have
-
-    - ``gradient(dictionary)``, the m×d array of partial derivatives,
-    - ``hessian(dictionary, direction)``, the m×d derivative of the gradient along an m×d direction,
-    - ``at(dictionary)``, an object with `value`, `gradient` and ``hessian(direction)`` at one dictionary,
-      where these are computed together (`RegularizerAt`). A problem keeps it as long as the dictionary
-      stays the same.
-
-    To leave them to autograd, write `value` with ``autograd.numpy`` in the place of ``numpy``.
+    Besides `value` a regularizer may have the methods `gradient`, `hessian` and `at` of `FullRegularizer`. To
+    leave them to autograd, write `value` with ``autograd.numpy`` in the place of ``numpy``.
     """
 
     def value(self, dictionary: np.ndarray) -> float:
-        """Return the penalty of an m×d dictionary, one real number."""
+        """Return the penalty of a dictionary.
+
+        Parameters
+        ----------
+        dictionary : m×d array
+
+        Returns
+        -------
+        float
+        """
         ...
 
 
@@ -47,6 +49,52 @@ class RegularizerAt(Protocol):
         ...
 
 
+class FullRegularizer(Regularizer, Protocol):
+    """A regularizer with all methods that one may have. Those other than `value` are optional."""
+
+    def gradient(self, dictionary: np.ndarray) -> np.ndarray:
+        """Return the partial derivatives of the penalty. By default autograd computes them.
+
+        Parameters
+        ----------
+        dictionary : m×d array
+
+        Returns
+        -------
+        m×d array
+        """
+        ...
+
+    def hessian(self, dictionary: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """Return the derivative of the gradient along a direction. By default autograd computes it.
+
+        Parameters
+        ----------
+        dictionary, direction : m×d array
+
+        Returns
+        -------
+        m×d array
+        """
+        ...
+
+    def at(self, dictionary: np.ndarray) -> RegularizerAt:
+        """Return value, gradient and Hessian products at one dictionary, which are computed together.
+
+        A problem keeps the result as long as the dictionary stays the same. By default the other methods are
+        called.
+
+        Parameters
+        ----------
+        dictionary : m×d array
+
+        Returns
+        -------
+        RegularizerAt
+        """
+        ...
+
+
 def has_member(regularizer: Any, name: Literal["gradient", "hessian", "at"]) -> bool:
-    """Whether a regularizer has one of the optional members of the protocol."""
+    """Whether a regularizer has one of the optional methods of `FullRegularizer`."""
     return hasattr(regularizer, name)

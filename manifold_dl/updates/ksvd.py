@@ -78,7 +78,12 @@ class KSVD:
         object.__setattr__(self, "schedule", by_name.component("schedules", self.schedule, "schedule"))
 
     def as_simco(self) -> SimCO:
-        """The configuration of SimCO that this is."""
+        """The configuration of SimCO that this is.
+
+        Returns
+        -------
+        SimCO
+        """
         steps = None if self.method == "svd" else 1
         optimizer = LeadingSingularVector(power_steps=steps)
         return SimCO(optimizer=optimizer, mu=self.mu, schedule=self.schedule, threads=self.threads)

@@ -22,25 +22,7 @@ class DictionaryUpdate(Protocol):
     an array of n numbers or m×n numbers ≥ 0, or None; a rule without it is refused where there are weights,
     because it would learn from missing entries.
 
-    Two methods are optional:
-
-    ``begin(max_iter, memory=None)``
-        The rule for one run of a loop, an `UpdateRun`. A rule that carries anything from one iteration to the
-        next, or depends on the number of iterations, needs it; the rule itself never changes.
-        `max_iter` is None for a single update. `memory` is what the `memory` of an interrupted run was, and
-        empty at first. `learn_dictionary` calls it once for each restart, `learning.minibatch.online_step`
-        for each batch.
-    ``mu_at(iteration)``
-        The ridge of an iteration, for the history and the test of convergence. A number in the attribute `mu`
-        does as well.
-
-    and so are two attributes:
-
-    ``coder``
-        The coder by which the codes of this rule follow the dictionary, if they do. A learning loop that is
-        given no coder takes this one. None by default.
-    ``keeps_supports``
-        Whether codes stay on the supports that they had. True by default.
+    What a rule may have besides is `FullDictionaryUpdate`.
     """
 
     def __call__(
@@ -85,6 +67,59 @@ class UpdateRun(Protocol):
         weights: np.ndarray | None = None,
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
         """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
+
+
+class FullDictionaryUpdate(DictionaryUpdate, Protocol):
+    """An update rule with all members that one may have. Those other than ``__call__`` are optional.
+
+    Attributes
+    ----------
+    mu : float
+        The ridge, if it is the same in all iterations. 0 by default.
+    regularizers : sequence of Regularizer
+        Penalties that belong to the objective of the rule. None by default.
+    coder : SparseCoder or None
+        The coder by which the codes of this rule follow the dictionary, if they do. A learning loop that is
+        given no coder takes this one. None by default.
+    keeps_supports : bool
+        Whether codes stay on the supports that they had. True by default.
+    """
+
+    mu: float
+    regularizers: Sequence[Any]
+    coder: Any
+    keeps_supports: bool
+
+    def begin(self, max_iter: int | None, memory: dict[str, float | None] | None = None) -> UpdateRun:
+        """The rule for one run of a loop. By default the rule itself.
+
+        A rule that carries anything from one iteration to the next, or depends on the number of iterations,
+        needs it; the rule itself never changes. `learn_dictionary` calls it once for each restart,
+        `learning.minibatch.online_step` for each batch.
+
+        Parameters
+        ----------
+        max_iter : int or None
+            The number of iterations; None for a single update.
+        memory : dict, optional
+            What the `memory` of an interrupted run was, and empty at first.
+
+        Returns
+        -------
+        UpdateRun
+        """
+
+    def mu_at(self, iteration: int) -> float:
+        """The ridge of an iteration, for the history and the test of convergence. By default `mu`.
+
+        Parameters
+        ----------
+        iteration : int
+
+        Returns
+        -------
+        float
+        """
 
 
 def ridge_of(update: Any, iteration: int) -> float:
