@@ -29,11 +29,17 @@ def test_lines_of_a_function_are_counted_without_docstring_and_comments():
     assert [line.strip() for line in body_of(function, source.splitlines())] == ["b = a", "return b"]
 
 
+def test_functions_inside_of_others_and_methods_of_one_name_are_counted_each():
+    source = "def f():\n    def g():\n        pass\n\nclass A:\n    def f(self):\n        pass\n"
+    assert sorted(function.name for function in functions_of(ast.parse(source))) == ["f", "f", "g"]
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_and_functions_are_short(path):
     source = path.read_text(encoding="utf-8")
     lines = source.splitlines()
     if path.is_relative_to(ROOT / "manifold_dl"):
         assert len(lines) <= LONGEST_FILE
-    sizes = {function.name: len(body_of(function, lines)) for function in functions_of(ast.parse(source))}
-    assert not {name: size for name, size in sizes.items() if size > LONGEST_FUNCTION}
+    functions = functions_of(ast.parse(source))
+    sizes = [(function.name, function.lineno, len(body_of(function, lines))) for function in functions]
+    assert not [found for found in sizes if found[-1] > LONGEST_FUNCTION]
