@@ -50,7 +50,7 @@ def as_matrix(array: Any, name: str, finite: bool = True, advice: Advice = FILL)
 
 
 def require_finite(array: np.ndarray, name: str, total: float, advice: Advice = FILL) -> None:
-    """Refuse NaN and infinity. `total` is any sum over the array that they would spoil."""
+    """Refuse NaN and infinity. `total` is any sum over the array, which is not finite either then."""
     if not np.isfinite(total) and not np.isfinite(array).all():
         wrong = np.argwhere(~np.isfinite(array))
         row, column = wrong[0][:2]

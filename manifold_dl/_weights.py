@@ -1,4 +1,4 @@
-"""Weights of entries and of signals at the same time, and signals without what stands at missing entries.
+"""Weights of entries and of signals at the same time, and signals without the values at missing entries.
 
 A weight of a signal multiplies its whole term of the objective, ridge and penalty included; weights of
 entries multiply squared errors alone. `estimator/` has both where samples with missing entries have a
@@ -109,7 +109,7 @@ def plain(weights: Any) -> Any:
 
 
 def without_missing(signals: np.ndarray, weights: Any) -> np.ndarray:
-    """The signals with zeros where weights are zero; the same array if nothing else stands there.
+    """The signals with zeros where weights are zero; the same array if there are only zeros already.
 
     In pieces that stay in the cache, and by bits, which NaN and infinity have as well: 6 ms for 64×65,000
     entries of which half are missing, where `np.any(..., where=...)` and `np.where` take 40.

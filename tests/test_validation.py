@@ -320,7 +320,7 @@ def codes():
     rng = np.random.default_rng(3)
     mask = rng.random((D_, N)) < 0.4
     mask[:, 4] = False  # a signal that uses no atom
-    mask[D_ - 1, 0] = True  # the last atom is used: an index array alone could not know of it otherwise
+    mask[D_ - 1, 0] = True  # the last atom is used: an index array does not say how many atoms there are
     return scipy.sparse.csc_array(mask * (0.5 + rng.random((D_, N))))
 
 

@@ -4,8 +4,8 @@ Swapping manifolds
 
 A manifold says where a dictionary may move. Swap it, and the signals, the objective and the solver stay
 as they are: one argument changes. This tutorial tries five of them and shows each time what changes and
-what does not: why norms are fixed, what signs are worth, how pictures keep their brightness to
-themselves, and how knowing more about the atoms makes fewer signals suffice.
+what does not: why norms are fixed, when signs matter, how atoms of pictures can leave the brightness
+out, and how more knowledge about the atoms makes fewer signals suffice.
 
 You need NumPy, and an idea of the dictionary update: :ref:`sphx_glr_tutorials_03_dictionary_update.py`.
 """
@@ -91,8 +91,8 @@ print({name: f"f / ‖Y‖² = {columns[-1][0]:.4f} in the end" for name, column
 # descent ends after a few updates.
 
 # %%
-# Lines: what a sign is worth
-# ---------------------------
+# Lines: when signs matter
+# ------------------------
 #
 # An atom and its negative are the same atom to us, for the codes absorb the sign. So f has every
 # minimum twice, on opposite sides of the sphere, and with 16 atoms :math:`2^{16}` times. Does it

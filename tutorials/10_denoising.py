@@ -2,10 +2,10 @@
 Learning from pictures: denoising your own photograph
 =====================================================
 
-A photograph taken in the dark is full of noise. In this tutorial it teaches a computer what its own parts
-look like, and gets itself back without the noise. On the way you will see why a dictionary can tell a
-picture from noise at all, what learned atoms look like, how noise is measured in a picture without a clean
-copy, and what happens if the estimate is wrong.
+A photograph taken in the dark is full of noise. In this tutorial a dictionary is learned from its own
+patches, and the photograph is rebuilt from the atoms without the noise. On the way you will see why a
+dictionary can separate a picture from noise at all, what learned atoms look like, how noise is measured in a
+picture without a clean copy, and what happens if the estimate is wrong.
 
 You need NumPy. Dictionaries and codes are the subject of :ref:`sphx_glr_tutorials_03_dictionary_update.py`;
 here it is enough to know that a signal is a mixture of a few *atoms*, the columns of a dictionary D, and that

@@ -3,7 +3,7 @@ Half of the picture is missing
 ==============================
 
 A scratched slide, a broken sensor, a caption printed across a face: some pixels of a picture are lost, and we
-know which. In this tutorial half of the pixels are gone, and the picture gets them back from the other half.
+know which. In this tutorial half of the pixels are missing, and they are estimated from the other half.
 On the way you will see what a *weight* of zero does to a least-squares problem, why a code that fits all
 observed pixels can be useless for the others, and what remains impossible.
 

@@ -145,7 +145,7 @@ def shown(description: Any, depth: int = DEPTH) -> str:
 
 
 def printable(text: str) -> str:
-    """The text without control characters, which a terminal would obey."""
+    """The text without control characters, which a terminal would execute."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 

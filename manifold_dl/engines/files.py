@@ -52,12 +52,12 @@ class RowFiles:
         self.dtype = arrays[0].dtype
 
     def rows(self, part: slice) -> np.ndarray:
-        """Some signals, in rows: a view of the mapped file, or a copy where they stand in two files."""
+        """Some signals, in rows: a view of the mapped file, or a copy where they are in two files."""
         pieces = [np.asarray(self.arrays[number][rows]) for number, rows in self._files_of(part)]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     def pieces(self, part: slice) -> list[Piece]:
-        """Where some signals stand in their files."""
+        """Where some signals are in their files."""
         found = []
         for number, rows in self._files_of(part):
             array, size = self.arrays[number], self.shape[0] * self.dtype.itemsize
@@ -160,7 +160,7 @@ def open_distant_array(array: Any, engine: Engine, finite: bool = True) -> Any:
 
 
 def open_memmap(array: np.memmap, engine: Engine, finite: bool = True) -> Any:
-    """A memory-mapped m×n array; used where it is, if a signal stands in one piece of its file."""
+    """A memory-mapped m×n array; used where it is, if a signal is in one piece of its file."""
     if engine.is_remote:
         raise ValueError(
             "these signals are mapped into the memory of this process, and the workers of a cluster have "

@@ -27,7 +27,7 @@ class ReadAhead:
     Parameters
     ----------
     pieces : list of list of Piece
-        Where the signals of each block stand.
+        Where the signals of each block are.
     """
 
     def __init__(self, pieces: list[list[Piece]]) -> None:

@@ -59,7 +59,7 @@ class Budget:
 
 
 class Stored(NamedTuple):
-    """Where a state stands in the file."""
+    """Where a state is in the file."""
 
     start: int
     head: int  # bytes of the structure; the arrays follow

@@ -17,7 +17,7 @@ def smooth_fill(pixels: np.ndarray, missing: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     pixels : rows×columns×channels array
-        What stands at missing pixels does not matter.
+        The values of missing pixels do not matter.
     missing : rows×columns×channels boolean array
 
     Returns

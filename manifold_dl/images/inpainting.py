@@ -81,7 +81,7 @@ def inpaint(
     Parameters
     ----------
     image : rows×columns or rows×columns×3 array
-        Float, or integers of 8 or 16 bit; the result has the same type. What stands at missing pixels does
+        Float, or integers of 8 or 16 bit; the result has the same type. The values of missing pixels do
         not matter, and may be NaN.
     mask : rows×columns boolean array, or of the shape of the picture
         True where a pixel is missing.

@@ -1,4 +1,4 @@
-"""What stands beside the controls, as HTML: status, figures, numbers, runs, code, missions.
+"""What is shown beside the controls, as HTML: status, figures, numbers, runs, code, missions.
 
 `app.py` fills these cards from a `Session`. What marimo draws, such as a button, comes in as an object whose
 format is HTML.

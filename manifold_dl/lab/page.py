@@ -1,6 +1,6 @@
 """The column of the controls as HTML: their labels, messages, and the reasons against options.
 
-`widgets.py` makes the controls themselves, and `cards.py` what stands beside the column.
+`widgets.py` makes the controls themselves, and `cards.py` what is shown beside the column.
 """
 
 import html
@@ -100,7 +100,7 @@ def is_shown(control: str, settings: Settings, has_blocks: bool, is_matrix: bool
 
 
 def label(name: str, settings: Settings) -> str:
-    """What stands above a control; what is typed for μ depends on its schedule."""
+    """The label of a control; what is typed for μ depends on its schedule."""
     return ridges.LABELS.get(settings.ridge, ridges.FIRST) if name == "mu" else LABELS[name]
 
 
@@ -130,7 +130,7 @@ def control(
     Parameters
     ----------
     label : str
-        What stands above it.
+        Its label.
     name : str
         The field of `Settings`.
     widget : str

@@ -35,7 +35,7 @@ class Refused(ValueError):
     Parameters
     ----------
     control : str
-        The field of `Settings` beside whose control the message stands.
+        The field of `Settings` beside whose control the message is shown.
     message : str
         A sentence.
 

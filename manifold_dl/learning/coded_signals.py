@@ -1,4 +1,4 @@
-"""Signals with their codes and weights, block by block: what sums over signals are made of.
+"""Signals with their codes and weights, block by block: what sums over signals read.
 
 All may be arrays in memory, or with an engine (`BlockedSignals`, `BlockedCodes`, `BlockedWeights`).
 `signal_sums.py` and `replacement.py` build their functions of a block on it.

@@ -154,7 +154,7 @@ class GoldenSection(LineSearch):
         slope along the direction is known, per unit of length: it is compared with ``g_min * scale``, or
         ``g_min * abs(f0)`` without a `scale`, as what so small a slope can change is lost in rounding.
     width : float
-        Part B ends when the interval is `width` times the bracket of Part A. What is lost goes with the
+        Part B ends when the interval is `width` times the bracket of Part A. What is lost grows with the
         square of the error in t: 1e-3 leaves about a millionth of the decrease behind.
     max_probes : int
         The most values of φ in one search.

@@ -73,7 +73,7 @@ class EvaluatedRestriction:
         return Positions(self._atoms_at(t), velocity)
 
     def commit(self, t: float, point: np.ndarray) -> None:
-        """End a search at `point`: what is known of it goes back to the cache of the objective."""
+        """End a search at `point`: the evaluation there is added to the cache of the objective."""
         found = self._lowest
         if found is not None and found.key == self.objective.key(np.asarray(point)):
             self.objective.cache.release_before(found.key)

@@ -84,7 +84,7 @@ class SupportedSignals:
         Parameters
         ----------
         atoms : array of int
-            The set I. All atoms in their order are taken as they stand, without a copy.
+            The set I. All atoms in their order are used as they are, without a copy.
         dictionary : m×d array, optional
             Needed where I leaves atoms out.
         codes : BlockMap, optional
@@ -130,7 +130,7 @@ class AtomSubset:
 
     @cached_property
     def entries(self) -> np.ndarray | slice:
-        """Where the codes of I stand among all codes."""
+        """The places of the codes of I among all codes."""
         if self.part is None:
             return slice(None)
         states = self.whole.engine.states(self.part)

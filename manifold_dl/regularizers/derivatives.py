@@ -1,4 +1,4 @@
-"""Derivatives from autograd, for regularizers that do not bring their own.
+"""Derivatives from autograd, for regularizers without their own.
 
 `complete` adds what is missing to an object with `value`; `evaluate` gives all derivatives at one dictionary.
 `algebra.py` builds sums and multiples on both, and `functions.differentiable` is the public name.

@@ -1,4 +1,4 @@
-"""The Gram matrix without its diagonal, and its change: what all penalties on pairs of atoms are made of."""
+"""The Gram matrix without its diagonal, and its change: which all penalties on pairs of atoms use."""
 
 import numpy as np
 

@@ -36,7 +36,7 @@ MEAN = np.linspace(-1, 1, 8 * 5).reshape(8, 5)
 
 
 def near_mean(dictionary):
-    """A function that knows the number of its atoms and their length."""
+    """A function for one number of atoms and one length."""
     return anp.sum((dictionary @ MEAN.T - MEAN @ MEAN.T) ** 2)
 
 

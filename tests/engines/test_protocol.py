@@ -18,7 +18,7 @@ def test_blocks_cover_the_signals_once_in_multiples_of_1024(n):
 
 
 class Term:
-    """A number that remembers how it was added up."""
+    """A number that records how it was added up."""
 
     def __init__(self, text):
         self.text = text

@@ -86,7 +86,7 @@ def test_integer_weights_of_samples_count_as_repetitions():
 
 
 class Plain:
-    """A coder of a user, who knows arrays of weights alone."""
+    """A user's coder, for arrays of weights alone."""
 
     def encode(self, signals, dictionary, weights=None):
         assert isinstance(weights, np.ndarray) and weights.shape == signals.shape

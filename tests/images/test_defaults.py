@@ -1,4 +1,4 @@
-"""The start and the penalty that denoising uses unless told otherwise."""
+"""The start and the penalty that denoising uses by default."""
 
 import numpy as np
 import pytest

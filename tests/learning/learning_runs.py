@@ -33,7 +33,7 @@ def error(signals, dictionary, codes):
 
 
 class Recorder:
-    """A callback that keeps every step, and raises or stops where it is told to."""
+    """A callback that keeps every step, and raises or stops in a given iteration."""
 
     def __init__(self, stop_at=None, raise_at=None):
         self.steps, self.calls, self.stop_at, self.raise_at = [], [], stop_at, raise_at

@@ -1,4 +1,4 @@
-"""Checkpoints, from which a run goes on as if it had never stopped; a full disk does not end it."""
+"""Checkpoints, from which a run continues with the same bits; a full disk does not end it."""
 
 import os
 import subprocess

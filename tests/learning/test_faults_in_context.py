@@ -14,7 +14,7 @@ from manifold_dl.components.errors import ComponentError
 
 
 class Watcher:
-    """A callback that fails where it is told to."""
+    """A callback that fails at a given call."""
 
     def __init__(self, where, answer=None):
         self.where, self.answer, self.ended = where, answer, False

@@ -381,9 +381,9 @@ class TestSchedulesOfTheRidge:
             SimCO(mu=broken)(Y, START, CODES)
 
     def test_a_warm_start_ends_about_where_it_began_or_below(self):
-        # The ridge lets the atoms go for three fifths of the iterations and brings them back. What is left is
-        # OMP, whose codes need not be better for a better dictionary: over 12 draws and 2 to 30 iterations
-        # the most was 2.5 % above the start (with mu = 0, too), and the mean was always below it.
+        # The ridge moves the atoms away for three fifths of the iterations, and then back. What remains is
+        # the effect of OMP, whose codes need not be better for a better dictionary: over 12 draws and 2 to 30
+        # iterations the most was 2.5 % above the start (with mu = 0, too), and the mean was always below it.
         ratios = []
         for seed in range(4):
             signals = datasets.synthetic(16, 32, 500, sparsity=4, snr_db=20, rng=seed).signals

@@ -3,7 +3,7 @@ How codes follow the dictionary
 ===============================
 
 A penalty of your own on the codes: here the group lasso, which takes atoms in pairs, both or neither. A coder
-that minimises ½‖y − Dx‖² + p(x) and knows p is all that learning needs.
+that minimises ½‖y − Dx‖² + p(x), with a method for p, is all that learning needs.
 """
 # ruff: noqa: E402 - every part of the page brings the names that it needs
 

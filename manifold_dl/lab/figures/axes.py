@@ -168,7 +168,7 @@ def _place(value: float, interval: tuple[float, float], log: bool) -> float:
 
 
 def _ticks(interval: tuple[float, float], log: bool, whole: bool = False) -> list[tuple[float, str]]:
-    """The places of the ticks, and what stands there: as many digits as tell them apart."""
+    """The places of the ticks, and their labels: as many digits as distinguish them."""
     low, high = interval
     if log and high / low > 8:
         between = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)  # else there might be a single power of ten

@@ -73,7 +73,8 @@ def test_value_and_slope_at_t_are_those_of_the_objective_with_the_codes_kept(ker
 
 
 def test_compiled_and_reference_points_agree_where_the_change_is_below_rounding():
-    # A turn by 1e-9 changes f by 1e-9 of it, whose square is below a rounding: only formulas can tell.
+    # A turn by 1e-9 changes f by 1e-9 of it, whose square is below a rounding: no difference of values of f
+    # would show an error.
     case, found = Case(), []
     for kernels in (compiled, reference):
         geodesic, _, energy = case.geodesic(kernels, 0.1)
