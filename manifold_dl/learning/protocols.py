@@ -1,65 +1,15 @@
-"""What the learning loop calls: update rules, callbacks and replacement policies, with all their methods.
+"""What the learning loop calls: callbacks and replacement policies, with all their methods.
 
-Nothing needs to be inherited: an object that has the first methods will do, and `adapters.py` adds the others
-with their defaults. The protocol of coders, `FullSparseCoder`, is in `coders/protocol.py`.
+Nothing needs to be inherited: an object that has the first method will do, and `adapters.py` adds the others
+with their defaults. The protocols of update rules and coders are in `updates/protocol.py` and
+`coders/protocol.py`.
 """
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from manifold_dl.learning.history import History, Step
-from manifold_dl.updates.protocol import DictionaryUpdate, UpdateRun
-
-
-class FullDictionaryUpdate(DictionaryUpdate, Protocol):
-    """All that the learning loop uses of an update rule. What it does not have gets the default.
-
-    Attributes
-    ----------
-    mu : float
-        The ridge, where `mu_at` is not defined. 0 by default.
-    regularizers : sequence of Regularizer
-        Terms of the objective that the history reports. None of them by default.
-    coder : FullSparseCoder or None
-        By which the codes follow the dictionary; it codes the signals of a loop that is given no coder. None
-        by default.
-    keeps_supports : bool
-        Whether codes stay on the supports that they had. True by default.
-    """
-
-    mu: float
-    regularizers: Sequence[Any]
-    coder: Any
-    keeps_supports: bool
-
-    def begin(self, max_iter: int | None = None, memory: dict[str, float | None] | None = None) -> UpdateRun:
-        """The rule for one run; by default the rule itself, without a memory.
-
-        Parameters
-        ----------
-        max_iter : int, optional
-            The number of iterations; None for a single update.
-        memory : dict, optional
-            That of an interrupted run, to continue from.
-
-        Returns
-        -------
-        UpdateRun
-        """
-
-    def mu_at(self, iteration: int) -> float:
-        """The ridge of an iteration, for the history and the test of convergence; by default `mu`.
-
-        Parameters
-        ----------
-        iteration : int
-
-        Returns
-        -------
-        float
-        """
 
 
 class Callback(Protocol):

@@ -41,17 +41,13 @@ class DictionaryUpdate(Protocol):
 class UpdateRun(Protocol):
     """An update rule in one run of a loop: called like the rule, and the owner of what changes.
 
+    What a run may have besides is `FullUpdateRun`.
+
     Attributes
     ----------
     memory : dict of str to float or None
         Everything that the next iteration reads besides its arguments. Checkpoints store it, and
         ``rule.begin(max_iter, memory)`` continues from there with the same bits.
-    settled : bool
-        Optional. Whether the rule has come to its last phase: before that the loop does not test for
-        convergence. True by default.
-    objective : float or None
-        Optional. The function that the last call minimised, at the pair that it returned, in the units of the
-        signals. None by default: it is ‖Y − DX‖² + μ‖X‖² and the regularizers.
     """
 
     memory: dict[str, float | None]
@@ -67,6 +63,23 @@ class UpdateRun(Protocol):
         weights: np.ndarray | None = None,
     ) -> tuple[np.ndarray, scipy.sparse.csc_array]:
         """One update stage: (m×n, m×d, sparse d×n) → (dictionary, codes)."""
+
+
+class FullUpdateRun(UpdateRun, Protocol):
+    """A run of an update rule with all attributes that one may have. These are optional.
+
+    Attributes
+    ----------
+    settled : bool
+        Whether the rule has come to its last phase: before that the loop does not test for convergence. True
+        by default.
+    objective : float or None
+        The function that the last call minimised, at the pair that it returned, in the units of the signals.
+        None by default: it is ‖Y − DX‖² + μ‖X‖² and the regularizers.
+    """
+
+    settled: bool
+    objective: float | None
 
 
 class FullDictionaryUpdate(DictionaryUpdate, Protocol):

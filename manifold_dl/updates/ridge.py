@@ -19,11 +19,12 @@ __all__ = ["RidgeSchedule", "Sawtooth", "TwoStep"]
 class RidgeSchedule(Protocol):
     """The ridge μ of every outer iteration: any function of the iteration, or an object such as `TwoStep`.
 
-    ``schedule(iteration)`` is the ridge of that iteration, counted from 0. The method `bind` is optional:
-    ``schedule.bind(max_iter)`` returns the schedule for a loop of `max_iter` iterations (or a number, or a
-    sequence with a ridge for every iteration). In a single update, outside of a loop, `bind` is not called,
-    and the schedule itself is evaluated: it should then return the value that it ends with. A stream, which
-    has no length, binds it to its first 50 batches (`learning.minibatch.online_step`).
+    ``schedule(iteration)`` is the ridge of that iteration, counted from 0. The method `bind` of
+    `FullRidgeSchedule` is optional: ``schedule.bind(max_iter)`` returns the schedule for a loop of `max_iter`
+    iterations (or a number, or a sequence with a ridge for every iteration). In a single update, outside of a
+    loop, `bind` is not called, and the schedule itself is evaluated: it should then return the value that it
+    ends with. A stream, which has no length, binds it to its first 50 batches
+    (`learning.minibatch.online_step`).
 
     Examples
     --------
@@ -41,6 +42,25 @@ class RidgeSchedule(Protocol):
     """
 
     def __call__(self, iteration: int) -> float: ...
+
+
+class FullRidgeSchedule(RidgeSchedule, Protocol):
+    """A schedule of the ridge with the method that it may have. It is optional."""
+
+    def bind(self, max_iter: int) -> Any:
+        """The schedule for a loop of some length: a number, a sequence, or a function of the iteration.
+
+        By default the schedule itself.
+
+        Parameters
+        ----------
+        max_iter : int
+            The number of iterations.
+
+        Returns
+        -------
+        float, sequence of float or RidgeSchedule
+        """
 
 
 @dataclass(frozen=True)
