@@ -59,8 +59,6 @@ class DictionaryProblem(pymanopt.Problem):
         I: column i of a point is atom atoms[i].
     counts : Counts
         Evaluations of the value, the gradient, Hessian products and line-search probes.
-    feasible : FeasibleSet
-        As above.
     regularization : RegularizationTerm or None
         The regularizers, if there are any, as a function of the atoms I.
     record : list of Iterate
@@ -146,8 +144,7 @@ class DictionaryProblem(pymanopt.Problem):
         )
         regularizers = in_units(self._regularizers, whole.exponent)
         if regularizers:
-            term = RegularizationTerm(regularizers, self.dictionary, atoms, whole.n_atoms)
-            self.regularization = term
+            self.regularization = RegularizationTerm(regularizers, self.dictionary, atoms, whole.n_atoms)
         self._own_cost.scale = self.scale / self.unit
 
     @property
@@ -172,14 +169,6 @@ class DictionaryProblem(pymanopt.Problem):
 
     def restrict(self, point: np.ndarray, direction: np.ndarray) -> SmoothRestriction:
         """φ(t), with φ.derivative(t), along the great circles that leave `point` in `direction`.
-
-        Parameters
-        ----------
-        point, direction : m×k array
-
-        Returns
-        -------
-        SmoothRestriction
 
         Raises
         ------

@@ -170,10 +170,6 @@ class SimCO:
             The length of the loop.
         memory : dict, optional
             That of an earlier run, to continue where it ended.
-
-        Returns
-        -------
-        SimCORun
         """
         rule, mu = self, bound(self.mu, max_iter)
         if mu is not self.mu:
