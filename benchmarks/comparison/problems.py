@@ -27,6 +27,11 @@ class LearningProblem:
     def n_atoms(self) -> int:
         return self.start.shape[1]
 
+    @property
+    def kind(self) -> tuple[int | bool, ...]:
+        """What a library may have kernels for: problems of one kind need one warm-up."""
+        return *self.signals.shape, self.noisy
+
     def part(self, n: int) -> "LearningProblem":
         """The same with the first n signals."""
         return replace(self, signals=np.asfortranarray(self.signals[:, :n]))
@@ -42,6 +47,11 @@ class CodingProblem:
     tol: float | None = None  # stop at this squared error per signal
     alpha: float | None = None  # the penalty of ½‖y − Dx‖² + α‖x‖₁
 
+    @property
+    def kind(self) -> tuple[int, ...]:
+        """What a library may have kernels for: problems of one kind need one warm-up."""
+        return self.signals.shape
+
     def part(self, n: int) -> "CodingProblem":
         """The same with the first n signals."""
         return replace(self, signals=np.asfortranarray(self.signals[:, :n]))
@@ -55,6 +65,11 @@ class PictureProblem:
     sigma: float
     n_patches: int  # to learn from; 0 for methods that do not learn
     seed: int
+
+    @property
+    def kind(self) -> tuple[int, ...]:
+        """What a library may have kernels for: problems of one kind need one warm-up."""
+        return *self.noisy.shape, self.n_patches
 
 
 def unit_columns(matrix: np.ndarray) -> np.ndarray:

@@ -58,9 +58,8 @@ def after_warm_up(function: Callable[..., Any], problem: Any, *small: Any) -> tu
 
 
 def warm_up(function: Callable[..., Any], small: Any, dtype: str) -> None:
-    """Call it once with a problem of this size, the first time."""
-    size = small.n_patches if hasattr(small, "n_patches") else small.signals.shape
-    key = (id(function), dtype, size, getattr(small, "noisy", None))
+    """Call it once with a problem of this kind, the first time."""
+    key = (id(function), dtype, small.kind)
     if key in _warm:
         return
     _warm.add(key)

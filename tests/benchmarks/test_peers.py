@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,17 @@ def test_adapter_of_ones_own_is_measured_and_a_missing_library_skipped(tmp_path)
     assert all(row["found"] == 0 and row["seconds"] < 0.1 for row in rows if row["method"] == "start")
     failures = [row["failure"] for row in rows if row["method"] == "fails"]
     assert failures == ["ZeroDivisionError: division by zero"] * 2  # once for each level of noise
+
+
+def test_picture_that_an_adapter_returns_is_measured(tmp_path):
+    (tmp_path / "mine_pictures.py").write_text(
+        'DISTRIBUTION = "numpy"\nPICTURES = {"as it was": lambda problem: problem.noisy}\n'
+    )
+    options = ["--quick", "--only", "mine", "--out", tmp_path, f"--adapter={tmp_path / 'mine_pictures.py'}"]
+    run_peers("--task", "denoising", *options)
+    (row,) = rows_of(tmp_path / "quick" / "denoising-0.jsonl")
+    # 116,352 pixels: the variance of the noise is right to a few times √(2/n), 0.02 dB.
+    assert row["psnr"] == pytest.approx(20 * np.log10(255 / 25), abs=0.1)
 
 
 def test_later_rows_replace_the_same_earlier_ones(tmp_path):
