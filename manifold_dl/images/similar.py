@@ -8,9 +8,15 @@ With the group's guide patches, less their mean, in the columns of G, and a nois
 
 and Gx = C (C + ρσ²I)⁻¹ y with C = GGᵀ/N: the Wiener filter for Gaussian patches of covariance C, as in
 non-local Bayes (Lebrun, Buades and Morel, 2013), by a system of N equations instead of m. `denoise` calls it.
+
+Noise whose waves are longer than a patch remains in the guide, because patches are compared and explained as
+they are there. In a picture of half the size it has shorter waves and half the strength. So the guide first
+gets the low frequencies of what the same method makes of smaller pictures (`scales.py`).
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
@@ -19,14 +25,18 @@ import scipy.sparse
 
 from manifold_dl._validation import require_count
 from manifold_dl.engines.threads import as_threads, ordered_map_reduce
+from manifold_dl.images.guided import Guided, Tile
 from manifold_dl.images.patches import Picture
 from manifold_dl.images.progress import Progress
 from manifold_dl.images.reconstruction import positions
+from manifold_dl.images.scales import halved, replace_low_frequencies
 
 TILE = 2**22  # numbers in all patches of what is in memory at a time, about
-FEATURES = 8  # principal components that patches are compared by; 16 gave the same within 0.02 dB
-SINGLE = 500  # contrast in units of the noise up to which single precision is enough
 NEGLIGIBLE = 1e6  # contrast in units of the noise from which there is nothing to remove
+SMALLEST = 5  # patches along the shorter side of the smallest picture, at least
+
+Report = Callable[[int, int], None]  # how many tiles are done, of how many
+NO_REPORT: Report = partial(Progress().report, 0)
 
 
 @dataclass(frozen=True)
@@ -46,6 +56,9 @@ class SimilarPatches:
         ρ: 1 if the guide's covariances were those of the clean picture.
     rounds : int
         How many times; each result is the guide of the next round.
+    halvings : int, optional
+        How many smaller pictures there are at most, each with half the sides of the one before. Only those
+        with at least five patches along each side are made. 0 for none.
 
     Examples
     --------
@@ -63,12 +76,15 @@ class SimilarPatches:
     radius: int = 10
     ridge: float = 1.0
     rounds: int = 2
+    halvings: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("n_similar", "radius", "rounds"):
             require_count(name, getattr(self, name))
         if self.stride is not None:
             require_count("stride", self.stride)
+        if self.halvings is not None:
+            require_count("halvings", self.halvings, minimum=0)
         if not (np.isfinite(self.ridge) and self.ridge > 0):
             raise ValueError(f"ridge={self.ridge}: a factor of the noise's variance is positive; 1 is usual.")
 
@@ -99,17 +115,40 @@ class SimilarPatches:
         rows×columns×channels array
             The guide, replaced.
         """
-        contrast = float(np.ptp(picture.pixels))
-        if contrast >= NEGLIGIBLE * sigma:
-            return guide
-        progress = progress or Progress()
-        dtype = np.dtype(np.float32 if contrast < SINGLE * sigma else np.float64)
+        halvings = _halvings(picture) if self.halvings is None else min(self.halvings, _halvings(picture))
         for number in range(self.rounds):
-            guided = Guided(picture, guide, sigma, dtype, _basis(picture, guide))
-            guide[:] = self._round(guided, as_threads(threads), progress, number + 1)
+            report = partial((progress or Progress()).report, number + 1)
+            self._improve(picture, guide, sigma, as_threads(threads), halvings, report)
         return guide
 
-    def _round(self, guided: "Guided", threads: int, progress: Progress, number: int) -> np.ndarray:
+    def _improve(
+        self,
+        picture: Picture,
+        guide: np.ndarray,
+        sigma: float,
+        threads: int,
+        halvings: int,
+        report: Report,
+    ) -> None:
+        """Replace the guide, first its low frequencies and then the whole."""
+        if np.ptp(picture.pixels) >= NEGLIGIBLE * sigma:
+            return
+        if halvings > 0:
+            self._improve_low_frequencies(picture, guide, sigma, threads, halvings)
+        guide[:] = self._round(Guided.of(picture, guide, sigma), threads, report)
+
+    def _improve_low_frequencies(
+        self, picture: Picture, guide: np.ndarray, sigma: float, threads: int, halvings: int
+    ) -> None:
+        """Replace those of the guide by what the smaller pictures have."""
+        low = halved(guide)
+        strength = float(np.sqrt(low.size / guide.size))
+        small = replace(picture, pixels=halved(picture.pixels))
+        self._improve(small, low, strength * sigma, threads, halvings - 1, NO_REPORT)
+        del small  # a large picture's memory is needed for a spectrum
+        replace_low_frequencies(guide, low)
+
+    def _round(self, guided: Guided, threads: int, report: Report) -> np.ndarray:
         """One round: every tile of groups is computed by itself, and added in a fixed order."""
         picture = guided.picture
         total = np.zeros_like(picture.pixels)
@@ -128,7 +167,7 @@ class SimilarPatches:
             total[place] += estimate.total
             weight[place] += estimate.weight
             done += 1
-            progress.report(number, done, len(tiles))
+            report(done, len(tiles))
 
         ordered_map_reduce(lambda tile: self._estimate(guided, *tile), tiles, take, threads)
         total *= guided.sigma  # back from units of the noise
@@ -141,7 +180,7 @@ class SimilarPatches:
             raise ValueError(f"stride={stride} leaves out pixels between patches of {patch_size}.")
         return stride
 
-    def _estimate(self, guided: "Guided", rows: np.ndarray, columns: np.ndarray) -> "Estimate":
+    def _estimate(self, guided: Guided, rows: np.ndarray, columns: np.ndarray) -> "Estimate":
         """The represented patches of the groups around some places, added up."""
         tile = guided.tile(rows, columns, self.radius)
         chosen = self._similar(tile, rows - tile.top, columns - tile.left)
@@ -157,7 +196,7 @@ class SimilarPatches:
         clean += mean
         return _added(tile, chosen.ravel(), clean.reshape(-1, length))
 
-    def _similar(self, tile: "Tile", rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def _similar(self, tile: Tile, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Places in the tile of the patches most similar to those at the given rows and columns, by group."""
         features, radius = tile.features, self.radius
         _, height, width = features.shape
@@ -182,20 +221,6 @@ class SimilarPatches:
         return centre + down_by * width + right_by
 
 
-class Tile(NamedTuple):
-    """The patches in a part of the picture, in units of the noise.
-
-    `noisy` and `guide` have a patch in every row; `features` are k×rows×columns, one column per patch.
-    """
-
-    top: int
-    left: int
-    noisy: np.ndarray
-    guide: np.ndarray
-    features: np.ndarray
-    shape: tuple[int, int, int]  # channels, p, p
-
-
 class Estimate(NamedTuple):
     """The sum of represented patches in a part of the picture, and how many there are at every pixel."""
 
@@ -203,62 +228,6 @@ class Estimate(NamedTuple):
     left: int
     total: np.ndarray
     weight: np.ndarray
-
-
-@dataclass(frozen=True)
-class Guided:
-    """A noisy picture and its guide.
-
-    Attributes
-    ----------
-    picture : Picture
-    guide : rows×columns×channels array
-    sigma : float
-    dtype : dtype
-        To compute in.
-    basis : m×k array
-        Principal components of the guide's patches.
-    """
-
-    picture: Picture
-    guide: np.ndarray
-    sigma: float
-    dtype: np.dtype
-    basis: np.ndarray = field(repr=False)
-
-    def tile(self, rows: np.ndarray, columns: np.ndarray, radius: int) -> Tile:
-        """All patches that may be similar to those at the given rows and columns."""
-        p = self.picture.patch_size
-        (top, bottom), (left, right) = (
-            (max(0, places[0] - radius), min(size, places[-1] + radius + p))
-            for places, size in zip((rows, columns), self.guide.shape, strict=False)
-        )
-        shape = bottom - top - p + 1, right - left - p + 1
-        noisy, guide = (
-            _windows((pixels[top:bottom, left:right] / self.sigma).astype(self.dtype), p)
-            for pixels in (self.picture.pixels, self.guide)
-        )
-        features = (self.basis.T.astype(self.dtype) @ guide.T).reshape(-1, *shape)
-        return Tile(top, left, noisy, guide, features, (self.guide.shape[2], p, p))
-
-
-def _windows(pixels: np.ndarray, p: int) -> np.ndarray:
-    """Every patch of a small picture, as a row."""
-    windows = np.lib.stride_tricks.sliding_window_view(pixels, (p, p), axis=(0, 1))
-    return windows.reshape(-1, pixels.shape[2] * p * p)
-
-
-def _basis(picture: Picture, guide: np.ndarray) -> np.ndarray:
-    """Principal components of about 1,000 patches of the guide, spread over the picture."""
-    p = picture.patch_size
-    windows = np.lib.stride_tricks.sliding_window_view(guide, (p, p), axis=(0, 1))
-    step = max(1, int(np.sqrt(windows.shape[0] * windows.shape[1] / 1_000)))
-    sample = windows[::step, ::step].reshape(-1, picture.length).astype(float)
-    sample -= sample.mean(axis=0)
-    if picture.length > len(sample):  # the smaller of the two products
-        left = np.linalg.eigh(sample @ sample.T)[1][:, -FEATURES:]
-        return np.linalg.qr(sample.T @ left)[0]
-    return np.linalg.eigh(sample.T @ sample)[1][:, -FEATURES:]
 
 
 def _added(tile: Tile, places: np.ndarray, clean: np.ndarray) -> Estimate:
@@ -288,3 +257,9 @@ def _inside(places: np.ndarray, size: int) -> slice:
     """Which of some increasing places lie within 0 ... size − 1: a slice, since they are consecutive."""
     first, last = np.searchsorted(places, [0, size])
     return slice(int(first), int(last))
+
+
+def _halvings(picture: Picture) -> int:
+    """How many times a picture can be halved until it has hardly more than a few patches along a side."""
+    shorter = min(picture.pixels.shape[:2])
+    return max(0, int(np.log2(shorter / (SMALLEST * picture.patch_size))))

@@ -38,7 +38,8 @@ def test_one_round_is_the_wiener_filter_of_every_group(channels, contrast):
     # 2×2 pixels in two channels have eight features: distances by principal components are exact.
     picture = Picture(noisy, 2, 1, noisy.dtype, noisy.shape)
     expected = by_loops(noisy, guide, 1.0, p=2, size=7, stride=2, radius=3)
-    found = SimilarPatches(n_similar=7, stride=2, radius=3, rounds=1)(picture, guide.copy(), sigma=1.0)
+    refine = SimilarPatches(n_similar=7, stride=2, radius=3, rounds=1, halvings=0)
+    found = refine(picture, guide.copy(), sigma=1.0)
     # Single precision where the noise is not negligible: a few hundred rounding errors.
     np.testing.assert_allclose(found, expected, atol=1e-4 if contrast < 500 else 1e-7)
 
@@ -103,7 +104,12 @@ def test_progress_counts_the_rows_of_all_passes():
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"ridge": 0.0}, "ridge=0.0"), ({"rounds": 0}, "rounds=0"), ({"n_similar": 2.5}, "n_similar=2.5")],
+    [
+        ({"ridge": 0.0}, "ridge=0.0"),
+        ({"rounds": 0}, "rounds=0"),
+        ({"n_similar": 2.5}, "n_similar=2.5"),
+        ({"halvings": -1}, "halvings=-1"),
+    ],
 )
 def test_bad_settings_are_refused_with_a_sentence(options, words):
     with pytest.raises(ValueError, match=words):
