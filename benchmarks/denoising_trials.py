@@ -21,7 +21,7 @@ from rich.progress import track
 from skimage import color, data
 
 import manifold_dl as mdl
-from manifold_dl.images import Picture, cosines, denoise, usual_gain
+from manifold_dl.images import Picture, SimilarPatches, cosines, denoise, usual_gain
 from manifold_dl.images.reconstruction import WeightedPatches, weighted_reconstruction
 
 PICTURES = ("chelsea", "coffee", "brick", "motorcycle")
@@ -45,6 +45,11 @@ def first_look(noisy, sigma, **settings):
 
 def whole(noisy, sigma, **settings):
     return denoise(noisy, sigma, rng=0, threads=1, **settings)
+
+
+def refined(**settings):
+    """With other settings of the second look."""
+    return lambda noisy, sigma: whole(noisy, sigma, refine=SimilarPatches(**settings)).image
 
 
 def boosted(look):
@@ -104,6 +109,13 @@ TRIALS = {
     "boosted, three rounds, ρ = 0.5": boosted(first_look),
     "both looks (default)": lambda y, s: whole(y, s).image,
     "both looks, boosted": boosted(whole),
+    "both looks, no smaller pictures": refined(halvings=0),
+    "both looks, picture halved once": refined(halvings=1),
+    "both looks, no smaller pictures, groups of 64": refined(halvings=0, n_similar=64),
+    "both looks, no smaller pictures, three rounds": refined(halvings=0, rounds=3),
+    "both looks, groups of 48": refined(n_similar=48),
+    "both looks, three rounds": refined(rounds=3),
+    "both looks, 0.8 of the ridge": refined(ridge=0.8),
 }
 
 
