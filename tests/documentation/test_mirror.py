@@ -74,7 +74,7 @@ ELSEWHERE = {
     "experiments/test_study.py": "experiments/tables",
     # Pictures
     "images/test_denoising.py": "images/patches",
-    "images/test_similar.py": "images/progress",
+    "images/test_similar.py": "images/guided images/progress",
     # The lab
     "lab/test_figures.py": "lab/figures/atoms lab/figures/axes lab/figures/convergence lab/figures/search"
     " lab/figures/sphere lab/figures/taylor",
