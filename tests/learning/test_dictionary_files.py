@@ -5,9 +5,11 @@ import sys
 
 import numpy as np
 import pytest
-import safetensors.numpy
 
 from manifold_dl import load_dictionary, save_dictionary
+
+safetensors = pytest.importorskip("safetensors")
+pytest.importorskip("safetensors.numpy")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
