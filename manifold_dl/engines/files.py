@@ -23,8 +23,8 @@ from manifold_dl._validation import as_matrix
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.npy_file import mapped_array
 from manifold_dl.engines.protocol import Engine, partition, storage_of
-from manifold_dl.engines.read_ahead import Piece, ReadAhead
-from manifold_dl.engines.scratch import Budget, MappedBlocks, full_disk, full_disk_named
+from manifold_dl.engines.read_ahead import Piece, ReadAhead, require_whole
+from manifold_dl.engines.scratch import Budget, MappedBlocks, scratch_error, writing_scratch
 from manifold_dl.engines.threads import Threads
 from manifold_dl.engines.worker import Lazy
 
@@ -53,6 +53,7 @@ class RowFiles:
 
     def rows(self, part: slice) -> np.ndarray:
         """Some signals, in rows: a view of the mapped file, or a copy where they are in two files."""
+        require_whole(self.pieces(part))
         pieces = [np.asarray(self.arrays[number][rows]) for number, rows in self._files_of(part)]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
@@ -62,7 +63,8 @@ class RowFiles:
         for number, rows in self._files_of(part):
             array, size = self.arrays[number], self.shape[0] * self.dtype.itemsize
             start = array.offset + rows.start * size
-            found.append(Piece(self.paths[number], start, (rows.stop - rows.start) * size))
+            length = (rows.stop - rows.start) * size
+            found.append(Piece(self.paths[number], start, length, array.base))  # type: ignore[arg-type]
         return found
 
     def _files_of(self, part: slice) -> list[tuple[int, slice]]:
@@ -230,7 +232,9 @@ def _copied(
     kind = dtype if np.dtype(dtype) in FLOATS else np.dtype(np.float64)
     if np.dtype(dtype).kind not in "fiub":
         raise TypeError(f"{name} has dtype {dtype}; only real numbers are accepted.")
-    folder = tempfile.mkdtemp(prefix="manifold_dl-", dir=storage_of(engine).scratch)
+    scratch = storage_of(engine).scratch
+    with writing_scratch(scratch):
+        folder = tempfile.mkdtemp(prefix="manifold_dl-", dir=scratch)
     try:
         path = _written(read, shape, np.dtype(kind), Path(folder))
         source = RowFiles([map_matrix(path)], [path], name)
@@ -247,7 +251,8 @@ def _written(
     """A `.npy` file with these rows. Written, not mapped: on a full disk a mapped page kills the process."""
     size, left = math.prod(shape) * dtype.itemsize, shutil.disk_usage(folder).free
     if size > left:
-        raise full_disk(folder.parent, f"{size / 2**20:,.0f} MiB are needed and {left / 2**20:,.0f} are left")
+        sizes = f"{size / 2**20:,.0f} MiB are needed and {left / 2**20:,.0f} are left"
+        raise scratch_error(folder.parent, sizes)
     path = folder / "rows.npy"
     with open(path, "wb") as file:
         description = np.lib.format.dtype_to_descr(dtype)
@@ -255,8 +260,8 @@ def _written(
         np.lib.format.write_array_header_1_0(file, header)
         for part in partition(shape[0]):
             rows = np.ascontiguousarray(read(part), dtype)
-            with full_disk_named(folder.parent):
+            with writing_scratch(folder.parent):
                 file.write(rows.data)
-        with full_disk_named(folder.parent):
+        with writing_scratch(folder.parent):
             file.flush()
     return path

@@ -5,8 +5,10 @@ over the signals the next blocks are known: `MappedBlocks` (`scratch.py`) calls 
 that is used, and names the rows of a mini-batch before it copies them.
 """
 
+import mmap
 import os
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +21,18 @@ class Piece(NamedTuple):
     path: Path
     start: int
     size: int
+    mapping: mmap.mmap  # of the file
+
+
+def require_whole(pieces: Sequence[Piece]) -> None:
+    """Refuse bytes that were cut off their file after it was mapped: to read them would kill the process."""
+    for piece in pieces:
+        size = piece.mapping.size()  # of the file as it is now
+        if size < piece.start + piece.size:
+            raise OSError(
+                f"{piece.path} has become shorter while it was read: byte {piece.start + piece.size:,} is "
+                f"needed, and {size:,} are left. Do not change a file while a dictionary is learned from it."
+            )
 
 
 class ReadAhead:
@@ -46,7 +60,7 @@ class ReadAhead:
 
     def advise(self, block: int, first: int, size: int) -> None:
         """Announce some bytes of a block."""
-        for path, start, length in self.pieces[block] if self._files else ():
+        for path, start, length, _ in self.pieces[block] if self._files else ():
             begin, end = max(first, 0), min(first + size, length)  # those that are in this piece
             if begin < end:
                 os.posix_fadvise(self._files[path], start + begin, end - begin, os.POSIX_FADV_WILLNEED)

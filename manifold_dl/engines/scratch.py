@@ -17,25 +17,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manifold_dl.engines.read_ahead import ReadAhead
+from manifold_dl.engines.read_ahead import ReadAhead, require_whole
 from manifold_dl.kernels.memory import aligned
 
 
-def full_disk(folder: Any, reason: Any) -> OSError:
-    """The error where scratch files find no space."""
+def scratch_error(folder: Any, reason: Any) -> OSError:
+    """The error where scratch files cannot be written: no space, no permission, no folder any more."""
     return OSError(
-        f"no space for scratch files in {folder}: {reason}. Name another folder with "
+        f"scratch files cannot be written to {folder}: {reason}. Name another folder with "
         "engines.Threads(scratch=...), or keep more in memory with Threads(memory=...)."
     )
 
 
 @contextmanager
-def full_disk_named(folder: Any) -> Iterator[None]:
-    """Inside the block a failure to write says where, and what can be done."""
+def writing_scratch(folder: Any) -> Iterator[None]:
+    """Inside the block a failure to write says where (None: where `tempfile` does), and what can be done."""
     try:
         yield
     except OSError as error:
-        raise full_disk(folder, error.strerror) from error
+        raise scratch_error(folder or tempfile.gettempdir(), error.strerror) from error
 
 
 class Budget:
@@ -93,13 +93,20 @@ class MappedBlocks(list):
         self.budget, self.folder = budget, folder
 
     def __getitem__(self, block: Any) -> Any:
+        self.require_whole(block)
         if self.read_ahead is not None:
             self.read_ahead(block)
         return super().__getitem__(block)
 
     def alone(self, block: int) -> Any:
         """A block where the following ones may not be needed."""
+        self.require_whole(block)
         return super().__getitem__(block)
+
+    def require_whole(self, block: int) -> None:
+        """Refuse a block that is not in its file any more."""
+        if self.read_ahead is not None:
+            require_whole(self.read_ahead.pieces[block])
 
     def advise(self, block: int, rows: np.ndarray) -> None:
         """Some rows of a block, in ascending order, will be needed."""
@@ -142,13 +149,18 @@ class StoredStates:
             self._states[block] = self._write(head, arrays)
 
     def __getitem__(self, block: int) -> Any:
-        state = self._states[block]
-        return self._read(state, self._blocks.__getitem__) if isinstance(state, Stored) else state
+        return self._state(block, self._blocks.__getitem__)
 
     def alone(self, block: int) -> Any:
         """The state of a block where the following ones may not be needed."""
+        return self._state(block, self._blocks.alone)
+
+    def _state(self, block: int, signals_of: Callable[[int], np.ndarray]) -> Any:
         state = self._states[block]
-        return self._read(state, self._blocks.alone) if isinstance(state, Stored) else state
+        if isinstance(state, Stored):
+            return self._read(state, signals_of)
+        self._blocks.require_whole(block)  # it may have a view of the signals
+        return state
 
     def __iter__(self) -> Any:
         return (self[block] for block in range(len(self)))
@@ -163,14 +175,16 @@ class StoredStates:
         return stream.getvalue(), [buffer.raw() for buffer in buffers]
 
     def _write(self, head: bytes, arrays: list[memoryview]) -> Stored:
+        folder = self._blocks.folder
         with self._lock:
             if not self._files:
-                file = tempfile.TemporaryFile(prefix="manifold_dl-", dir=self._blocks.folder)  # noqa: SIM115
+                with writing_scratch(folder):
+                    file = tempfile.TemporaryFile(prefix="manifold_dl-", dir=folder)  # noqa: SIM115
                 self._files.append(file)
             start = self._end
             self._end += len(head) + sum(array.nbytes for array in arrays)
         position = start
-        with full_disk_named(self._blocks.folder or tempfile.gettempdir()):
+        with writing_scratch(folder):
             for part in [memoryview(head), *arrays]:
                 position += _write_all(self._files[0].fileno(), part, position)
         return Stored(start, len(head), [array.nbytes for array in arrays])

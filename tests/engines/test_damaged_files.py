@@ -149,6 +149,79 @@ def test_entries_that_are_not_finite_are_counted_and_the_first_is_located_in_its
         open_signals(tmp_path, engine=Threads(1, memory=memory))
 
 
+# --- Files that change during a run -------------------------------------------------------------------------
+
+CUT = """
+import os, sys
+import manifold_dl as mdl
+from manifold_dl.engines import Threads
+path, size = sys.argv[1], int(sys.argv[2])
+options = dict(coder=mdl.OMP(sparsity=3), max_iter=3, tol=0, rng=0, minibatches=eval(sys.argv[3]))
+cut = lambda step: os.truncate(path, size)
+try:
+    mdl.learn_dictionary(path, 12, engine=Threads(2, memory=int(sys.argv[4])), callbacks=[cut], **options)
+except OSError as error:
+    print(error)
+    print(len(error.partial.history))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody cut a file that is mapped")
+@pytest.mark.parametrize(
+    ("size", "batches", "memory"),
+    [(0, "False", 0), (100_000, "False", 0), (100_000, "False", 100_000), (0, "mdl.MiniBatches(1024)", 0)],
+    ids=["emptied", "states on disk", "states in memory", "mini-batches"],
+)
+def test_a_file_that_is_cut_during_a_run_is_an_error_with_the_result_until_then(
+    tmp_path, size, batches, memory
+):
+    # In a process of its own: to read a page that is not in the file any more would kill it.
+    np.save(tmp_path / "rows.npy", ROWS)
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-c",
+        CUT,
+        tmp_path / "rows.npy",
+        str(size),
+        batches,
+        str(memory),
+    ]
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    sentence, iterations = process.stdout.splitlines()
+    assert "rows.npy has become shorter while it was read" in sentence and iterations == "1"
+
+
+@pytest.mark.parametrize("form", ["columns", "rows"])
+def test_a_scratch_folder_that_cannot_be_written_to_is_named(tmp_path, form):
+    np.save(tmp_path / "rows.npy", np.asfortranarray(ROWS) if form == "columns" else ROWS)
+    (tmp_path / "scratch").mkdir()
+    engine = Threads(1, memory=0, scratch=tmp_path / "scratch")
+    (tmp_path / "scratch").rmdir()  # as for one that is read-only, which is no obstacle for root
+    with pytest.raises(OSError, match=r"cannot be written to .*scratch: .*Threads\(scratch=...\)"):
+        mdl.learn_dictionary(tmp_path / "rows.npy", 12, engine=engine, coder=mdl.OMP(sparsity=3), rng=0)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [np.zeros((50, 8), [("a", float)]), ROWS + 1j, np.zeros((50, 8), "M8[s]"), np.full((50, 8), "a")],
+    ids=["structured", "complex", "dates", "text"],
+)
+@pytest.mark.parametrize("memory", [0, 10**9])
+def test_what_is_no_real_number_is_refused(tmp_path, rows, memory):
+    np.save(tmp_path / "rows.npy", rows)
+    with pytest.raises(TypeError, match=r"rows\.npy has dtype .*; only real numbers are accepted"):
+        open_signals(tmp_path / "rows.npy", engine=Threads(1, memory=memory))
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    (tmp_path / "rows.npy").write_bytes(b"")
+    with pytest.raises(ValueError, match="damaged"):
+        open_signals(tmp_path / "rows.npy", threads=1)
+
+
 # --- No space for scratch files -----------------------------------------------------------------------------
 
 
@@ -157,7 +230,7 @@ def test_a_copy_larger_than_the_disk_is_refused_before_it_is_begun(tmp_path):
     zarr.create_array(tmp_path / "rows.zarr", shape=(2**50, 8), dtype=float, chunks=(1000, 8))
     (tmp_path / "scratch").mkdir()
     with pytest.raises(
-        OSError, match=r"no space for scratch files in .*scratch: 68,719,476,736 MiB are needed"
+        OSError, match=r"scratch files cannot be written to .*scratch: 68,719,476,736 MiB are needed"
     ):
         open_signals(tmp_path / "rows.zarr", engine=Threads(1, scratch=tmp_path / "scratch"))
     assert os.listdir(tmp_path / "scratch") == []
@@ -201,7 +274,7 @@ def test_a_full_disk_is_an_error_that_names_the_folder_and_nothing_is_left(tmp_p
     assert process.returncode == 0, process.stderr
     sentence, rest = process.stdout.splitlines()
     assert sentence.startswith(
-        f"OSError no space for scratch files in {tmp_path / 'scratch'}: File too large."
+        f"OSError scratch files cannot be written to {tmp_path / 'scratch'}: File too large."
     )
     assert "Threads(scratch=...)" in sentence
     assert rest == f"{form == 'rows'} []"  # while learning, there is a result until then

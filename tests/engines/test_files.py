@@ -203,7 +203,7 @@ def test_what_is_read_ahead_are_the_bytes_of_the_blocks(data, tmp_path, form):
     blocks = open_signals(form(data[0], tmp_path), engine=Threads(1, memory=0)).given.states
     assert len(blocks) == len(blocks.read_ahead.pieces) == 5
     for rows, pieces in zip(blocks, blocks.read_ahead.pieces, strict=True):
-        read = [np.fromfile(path, np.uint8, size, offset=start) for path, start, size in pieces]
+        read = [np.fromfile(path, np.uint8, size, offset=start) for path, start, size, _ in pieces]
         assert np.concatenate(read).tobytes() == rows.tobytes()
 
 
