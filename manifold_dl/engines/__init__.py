@@ -3,7 +3,7 @@
 `protocol.py` is the seam that the mathematics is written against. Two engines run it: `threads.py` on one
 machine, `dask.py` (with `cluster.py`, `rounds.py` and `worker.py`) on a cluster. `opening.py` turns what
 users give into signals: `sources.py` and `units.py` prepare arrays, `files.py` and `dask_arrays.py` make
-`blocked.py` of what is not in memory.
+`blocked.py` of what is not in memory. Codes of Dask arrays are Dask arrays again (`dask_codes.py`).
 """
 
 from manifold_dl.engines.cluster import ClusterError

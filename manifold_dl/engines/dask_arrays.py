@@ -1,24 +1,23 @@
-"""Dask arrays as signals, and codes that stay Dask arrays.
+"""Dask arrays as signals.
 
 An m×n Dask array is cut into the blocks of `partition(n)`. Each block carries its own small task graph, so
 that any worker can compute it again at any time. Chunks that a user has persisted are taken from the workers
 that have them.
 """
 
-import uuid
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import dask
-import dask.array as da
 import numpy as np
 import scipy.sparse
 
+from manifold_dl._missing import WEIGHTS
+from manifold_dl._validation import require_unmasked
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.dask import Dask, as_client
 from manifold_dl.engines.files import open_distant_array
-from manifold_dl.engines.protocol import MULTIPLE, Engine, partition
+from manifold_dl.engines.protocol import Engine, partition
 from manifold_dl.engines.threads import Threads, as_engine
 from manifold_dl.engines.worker import Lazy
 
@@ -41,7 +40,7 @@ def as_rows(columns: Any, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray
             f"a block of the Dask array has shape {columns.shape}, but its chunks say {shape}: the function "
             "that makes them returns others than it announced."
         )
-    return np.array(_dense(columns).T, dtype=dtype, order="C")
+    return np.array(dense(columns).T, dtype=dtype, order="C")
 
 
 def float_type(dtype: Any) -> np.dtype:
@@ -49,8 +48,9 @@ def float_type(dtype: Any) -> np.dtype:
     return np.dtype(np.float32) if dtype == np.float32 else np.dtype(np.float64)
 
 
-def _dense(columns: Any) -> np.ndarray:
+def dense(columns: Any) -> np.ndarray:
     """A chunk as an array; it may be sparse."""
+    require_unmasked(columns, "signals", WEIGHTS)
     return columns.toarray() if scipy.sparse.issparse(columns) else np.asarray(columns)
 
 
@@ -73,12 +73,18 @@ def open_dask_array(signals: Any, threads: int | None, engine: Engine | None, fi
     if engine is None and threads is None and not _has_client():
         engine = Threads()
     engine = Dask() if engine is None and threads is None else as_engine(threads, engine)
-    if signals.ndim != 2 or 0 in signals.shape or np.isnan(signals.shape).any():
-        raise ValueError(f"signals has shape {signals.shape}; an m×n matrix of known size is needed.")
+    if np.isnan(signals.shape).any():
+        raise ValueError(
+            f"signals has shape {signals.shape}: the sizes of its chunks are unknown. Call "
+            "`compute_chunk_sizes()` on the array first."
+        )
+    if signals.ndim != 2 or 0 in signals.shape:
+        raise ValueError(f"signals has shape {signals.shape}; an m×n matrix is needed.")
     if signals.dtype.kind not in "fiub":
         raise TypeError(f"signals has dtype {signals.dtype}; only real numbers are accepted.")
-    if isinstance(engine, Threads):
-        return open_distant_array(signals, engine, finite)
+    if isinstance(engine, Threads):  # NumPy would take masked chunks for data
+        columns = signals.map_blocks(dense, dtype=signals.dtype, meta=np.zeros((0, 0), signals.dtype))
+        return open_distant_array(columns, engine, finite)
     if signals.numblocks[0] > 1:
         warnings.warn(
             f"signals has {signals.numblocks[0]} chunks along its {signals.shape[0]} rows: it is rechunked "
@@ -90,153 +96,6 @@ def open_dask_array(signals: Any, threads: int | None, engine: Engine | None, fi
     return BlockedSignals(engine, items, signals.shape, dtype, source=signals)
 
 
-def encoded(signals: Any, encode: Callable[..., Any], n_atoms: int, weights: Any = None) -> Any:
-    """The d×n codes of an m×n Dask array, as a lazy Dask array with sparse chunks.
-
-    Parameters
-    ----------
-    signals : dask.array.Array
-    encode : callable
-        From some signals, in columns, and their weights to a sparse array of their codes.
-    n_atoms : int
-    weights : array of length n, m×n array or m×n Dask array, optional
-
-    Returns
-    -------
-    dask.array.Array
-        Its `compute()` is a csc_array. It is cut at multiples of 1,024 signals.
-    """
-    signals = signals.rechunk((-1, in_whole_blocks(signals.chunks[1])))
-    dtype = float_type(signals.dtype)
-    arrays, chunks = [signals], ((n_atoms,), signals.chunks[1])
-    if weights is not None:
-        matrix = weights if weights.ndim == 2 else weights[None, :]
-        arrays.append(da.asarray(matrix).astype(dtype).rechunk(((len(matrix),), signals.chunks[1])))
-    return da.map_blocks(
-        _encode_chunk,
-        *arrays,
-        encode=encode,
-        per_signal=weights is not None and weights.ndim == 1,
-        dtype=dtype,
-        chunks=chunks,
-        meta=scipy.sparse.csc_array((0, 0), dtype=dtype),
-    )
-
-
-def in_chunks(codes: scipy.sparse.csc_array, sizes: tuple[int, ...]) -> Any:
-    """Codes (d×n) in memory as a Dask array with sparse chunks of so many columns.
-
-    Parameters
-    ----------
-    codes : csc_array
-    sizes : tuple of int
-
-    Returns
-    -------
-    dask.array.Array
-
-    Examples
-    --------
-    >>> codes = in_chunks(scipy.sparse.csc_array(np.eye(3)), (2, 1))
-    >>> codes.chunks, int(codes.compute().nnz)
-    (((3,), (2, 1)), 3)
-    """
-    ends = np.cumsum(sizes).tolist()
-    name = f"codes-{uuid.uuid4().hex}"
-    starts = [0, *ends[:-1]]
-    graph = {(name, 0, i): codes[:, a:b] for i, (a, b) in enumerate(zip(starts, ends, strict=True))}
-    return da.Array(graph, name, ((codes.shape[0],), tuple(sizes)), meta=codes[:0, :0])
-
-
-def encoded_rows(
-    samples: Any, encode: Callable[[np.ndarray], Any], n_atoms: int, sparse: bool = False
-) -> Any:
-    """The n×d codes of an n×m Dask array of samples, as a lazy Dask array.
-
-    Parameters
-    ----------
-    samples : dask.array.Array
-    encode : callable
-        From some signals, in columns, to a sparse array of their codes.
-    n_atoms : int
-    sparse : bool
-        Whether its chunks are csr_arrays; otherwise they are dense.
-
-    Returns
-    -------
-    dask.array.Array
-        It is cut at multiples of 1,024 samples.
-    """
-    samples = samples.rechunk((in_whole_blocks(samples.chunks[0]), -1))
-    dtype = float_type(samples.dtype)
-    meta = scipy.sparse.csr_array((0, 0), dtype=dtype) if sparse else np.zeros((0, 0), dtype)
-    options = {"dtype": dtype, "chunks": (samples.chunks[0], (n_atoms,)), "meta": meta}
-    return samples.map_blocks(_encode_rows, encode, sparse, **options)
-
-
-def in_whole_blocks(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Chunks about as large as these, each but the last a multiple of 1,024 signals.
-
-    The products of signals and atoms are formed for sixteen signals at a time, and in single precision the
-    last bits of a product depend on which of them a signal is. So codes have the bits of signals in memory
-    only where chunks end as blocks do. Sizes that Dask does not know stay as they are.
-
-    Examples
-    --------
-    >>> in_whole_blocks((2500, 2500, 2500, 1500))
-    (2048, 3072, 2048, 1832)
-    >>> in_whole_blocks((300, 300))
-    (600,)
-    """
-    if np.isnan(sizes).any():
-        return sizes
-    *ends, n = np.cumsum(sizes).tolist()
-    cuts = sorted({min(MULTIPLE * round(end / MULTIPLE), n) for end in ends} - {0, n})
-    return tuple(end - start for start, end in zip([0, *cuts], [*cuts, n], strict=True))
-
-
-def decoded_rows(codes: Any, components: np.ndarray) -> Any:
-    """The n×m samples that an n×d Dask array of codes represents, as a lazy Dask array.
-
-    Parameters
-    ----------
-    codes : dask.array.Array
-        Its chunks may be sparse.
-    components : d×m array
-
-    Returns
-    -------
-    dask.array.Array
-    """
-    codes = codes.rechunk({1: -1})
-    dtype = np.result_type(codes.dtype, components.dtype)
-    options = {"dtype": dtype, "chunks": (codes.chunks[0], (components.shape[1],))}
-    return codes.map_blocks(_decode_rows, components, meta=np.zeros((0, 0), dtype), **options)
-
-
-def _decode_rows(codes: Any, components: np.ndarray) -> np.ndarray:
-    return np.asarray(codes @ components)
-
-
-def _encode_rows(rows: np.ndarray, encode: Callable[[np.ndarray], Any], sparse: bool) -> Any:
-    codes = encode(_as_floats(_dense(rows)).T).T
-    return codes.tocsr() if sparse else np.ascontiguousarray(codes.toarray())
-
-
-def _encode_chunk(
-    columns: np.ndarray, weights: Any = None, *, encode: Callable[..., Any], per_signal: bool
-) -> Any:
-    signals = _as_floats(_dense(columns))
-    if weights is None:
-        return encode(signals)
-    return encode(signals, np.asarray(weights)[0] if per_signal else np.asarray(weights))
-
-
-def _as_floats(array: np.ndarray) -> np.ndarray:
-    """Floating-point numbers in the byte order of this machine, of which codes have the type."""
-    return array.astype(float_type(array.dtype), copy=False)
-
-
 def _blocks(signals: Any, dtype: np.dtype, engine: Any) -> list[Any]:
     """The blocks of the array, each to be computed on its own."""
     from distributed import Future
@@ -244,10 +103,12 @@ def _blocks(signals: Any, dtype: np.dtype, engine: Any) -> list[Any]:
     m, n = signals.shape
     sizes = tuple(part.stop - part.start for part in partition(n))
     array = signals.rechunk(((m,), sizes))
-    if any(isinstance(value, Future) for value in _leaves(dict(signals.__dask_graph__()))):
-        rows = dask.delayed(as_rows)
+    futures = [value for value in _leaves(dict(signals.__dask_graph__())) if isinstance(value, Future)]
+    if futures:
+        client, rows = as_client(engine.client), dask.delayed(as_rows)
+        _require_client(futures, client)
         chunks = zip(array.to_delayed()[0], sizes, strict=True)
-        return as_client(engine.client).compute([rows(chunk, (m, size), dtype) for chunk, size in chunks])
+        return client.compute([rows(chunk, (m, size), dtype) for chunk, size in chunks])
     (array,) = dask.optimize(array)
     graph = dict(array.__dask_graph__())
     keys = [(array.name, 0, number) for number in range(len(sizes))]
@@ -282,6 +143,16 @@ def _references(value: Any, graph: dict) -> list[Any]:
 def _leaves(graph: dict) -> list[Any]:
     """Values of a graph that are no tasks."""
     return [getattr(value, "value", value) for value in graph.values()]
+
+
+def _require_client(futures: list[Any], client: Any) -> None:
+    """Refuse chunks on the workers of another cluster, which those of this one do not know."""
+    for owner in {future.client for future in futures}:
+        if owner.scheduler.address != client.scheduler.address:
+            raise ValueError(
+                f"signals were persisted on the cluster {owner.scheduler.address}, but the engine has "
+                f"{client.scheduler.address}: persist them there, or give an array that is not persisted."
+            )
 
 
 def _has_client() -> bool:

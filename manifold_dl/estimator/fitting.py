@@ -180,14 +180,14 @@ class DictionaryFitting(NestedParameters):
 
     def _encoded(self, X: Any, sparse: bool) -> Any:
         """The codes of a Dask array of samples, lazily."""
-        from manifold_dl.engines.dask_arrays import encoded_rows
+        from manifold_dl.engines.dask_codes import encoded_rows
 
         D, encode = self.components_.T, encode_columns if self.missing_values is None else encode_incomplete
         return encoded_rows(X, partial(encode, self._coder(D.shape), D), D.shape[1], sparse)
 
     def _decoded(self, X: Any) -> Any:
         """The samples that a Dask array of codes represents, lazily."""
-        from manifold_dl.engines.dask_arrays import decoded_rows
+        from manifold_dl.engines.dask_codes import decoded_rows
 
         return decoded_rows(X, self.components_)
 

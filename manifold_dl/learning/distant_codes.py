@@ -60,7 +60,7 @@ def codes_of_result(
             return run_coder(coder, signals.source, dictionary, weights=own)
     if isinstance(signals.source, RowFiles):
         return LazyCodes(signals.source, coder, dictionary, weights)
-    from manifold_dl.engines.dask_arrays import encoded
+    from manifold_dl.engines.dask_codes import encoded
 
     encode = partial(encode_columns, coder, dictionary)
     return encoded(signals.source, encode, len(dictionary.T), None if weights is None else weights.source)

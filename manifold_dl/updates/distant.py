@@ -54,7 +54,7 @@ def run_distant(
     D, X = stage(opened, dictionary, given, weights=own_weights, **options)
     X = X.compute() if isinstance(X, BlockedCodes) else X
     if is_dask_array(codes):
-        from manifold_dl.engines.dask_arrays import in_chunks
+        from manifold_dl.engines.dask_codes import in_chunks
 
         X = in_chunks(X, codes.chunks[1])
     return D, X
