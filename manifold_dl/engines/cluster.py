@@ -6,6 +6,7 @@
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import accumulate, count
 from typing import Any
 
@@ -32,6 +33,7 @@ class Cluster:
         self._updated = -math.inf
         self._last_seen: dict[str, tuple[float, float]] = {}  # (by the scheduler, since when here)
         self._restarted: set[str] = set()
+        self._request: Any = None
         self._numbers = count()
 
     def update(self, patience: float, limit: float) -> None:
@@ -47,6 +49,8 @@ class Cluster:
                 self.stopped.add(address)
         self.stopped &= set(info)
         self.workers = {address: w["nthreads"] for address, w in info.items() if address not in self.stopped}
+        if self.workers:
+            self._request = None
         for known in (self.sent, self._n_dropped_sent, self._last_seen):
             for address in [address for address in known if address not in info]:
                 del known[address]
@@ -55,6 +59,19 @@ class Cluster:
     def is_outdated(self) -> bool:
         """Whether it is time to request the list of workers again."""
         return time.monotonic() - self._updated > REFRESH
+
+    def request_worker(self) -> None:
+        """Leave a task waiting until there is a worker: an adaptive cluster starts none without."""
+        if self._request is None:
+            self._request = self.client.submit(abs, -1, key=self.name("request"), pure=False)
+
+    def leave_thread_pool(self) -> None:
+        """Give the thread free on which a task of this cluster runs: its rounds are tasks for all workers."""
+        from distributed import secede
+
+        # No task (ValueError), one that has left already (KeyError), or an asynchronous one (AttributeError).
+        with suppress(ValueError, KeyError, AttributeError):
+            secede()
 
     def restart_stopped(self, limit: float) -> None:
         """Have the scheduler restart workers that are stopped: it then computes again what only they hold.

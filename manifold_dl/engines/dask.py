@@ -36,7 +36,8 @@ class Dask:
     Parameters
     ----------
     client : distributed.Client or str, optional
-        The cluster, or its address. By default the client that was made last in this process.
+        The cluster, or its address. By default the client that was made last in this process; in a task of a
+        cluster that of its worker.
     patience : float
         Seconds without a message from a worker after which its blocks are sent to others. It gets new ones
         when it answers again.
@@ -125,6 +126,10 @@ def as_client(client: Any) -> Any:
             "engines.Dask needs the packages dask and distributed: pip install 'manifold-dl[distributed]'."
         ) from None
     if isinstance(client, distributed.Client):
+        if client.asynchronous:
+            raise TypeError(
+                f"client={client!r} is asynchronous: give one that waits, distributed.Client(...)."
+            )
         return client
     if isinstance(client, str):
         if client not in _connected or _connected[client].status != "running":
@@ -133,7 +138,7 @@ def as_client(client: Any) -> Any:
     if client is not None:
         raise TypeError(f"client={client!r}: give a distributed.Client, the address of a scheduler, or None.")
     try:
-        return distributed.default_client()
+        return distributed.get_client()
     except ValueError:
         raise ValueError(
             "engines.Dask() found no client: make one first, client = distributed.Client(), or give the "

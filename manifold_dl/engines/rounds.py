@@ -33,6 +33,22 @@ class Bundle:
     future: Any
     tasks: list[Any]  # of its workers, with their sums
     addresses: set[str]  # of all workers that the future needs
+    fetching: Any = None
+
+    def result(self, client: Any, timeout: float) -> bytes | None:
+        """The sums, if they arrive within `timeout` seconds. They are fetched once, in however many calls.
+
+        The timeout of `Future.result` cancels fetching. Where that happens before the first step of it, on a
+        busy machine, Dask waits for what was cancelled whenever this client fetches something again.
+        """
+        return client.sync(self._fetched, client, callback_timeout=timeout)
+
+    async def _fetched(self, client: Any) -> bytes | None:
+        if self.fetching is None:
+            self.fetching = asyncio.ensure_future(client.gather(self.future, asynchronous=True))
+            # Read the error where nobody waits for it any more: asyncio would report it otherwise.
+            self.fetching.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return await asyncio.shield(self.fetching)
 
 
 class Round:
@@ -66,6 +82,7 @@ class Round:
         """All sums, in the order of the blocks."""
         n_blocks = self.wanted[0].n_blocks
         self.cluster.n_rounds += 1
+        self.cluster.leave_thread_pool()
         if n_blocks == 0:
             return []
         if self.cluster.is_outdated() or not self.cluster.workers:
@@ -85,21 +102,20 @@ class Round:
         """The sums of a bundle; None if they have to be computed again."""
         while True:
             try:
-                found = bundle.future.result(timeout=POLL)
+                found = bundle.result(self.cluster.client, POLL)
             except TimeoutError as error:
                 error.__traceback__ = None  # Dask keeps the error, which would keep all maps of this round
                 if self._is_lost(bundle):
                     return None
                 continue
-            except UnboundLocalError:  # of Dask, when the time is over just as the result arrives
-                if bundle.future.status == "error":
-                    raise
-                continue
             except (concurrent.futures.CancelledError, asyncio.CancelledError):
                 self._wait_for_workers()
                 return None
             except Exception as error:
-                if type(error).__name__ not in ("KilledWorker", "FutureCancelledError", "CommClosedError"):
+                # Where fetching is cancelled, as by a client that closes, Dask has no result to return.
+                is_cancelled = isinstance(error, UnboundLocalError) and bundle.future.status != "error"
+                names = ("KilledWorker", "FutureCancelledError", "CommClosedError")
+                if not is_cancelled and type(error).__name__ not in names:
                     raise
                 self._wait_for_workers()
                 return None
@@ -135,6 +151,7 @@ class Round:
                     self.cluster.update(self.patience, limit=max(left, POLL))
                     if self.cluster.workers:
                         return
+                    self.cluster.request_worker()
             except (OSError, TimeoutError, RuntimeError) as error:
                 fault = f"its scheduler does not answer ({type(error).__name__})"
             if time.monotonic() - start > self.timeout:
