@@ -2,11 +2,12 @@
 
     python benchmarks/scaling.py bits     # the same bits everywhere: 65,000 patches of 8×8, 10 iterations
     python benchmarks/scaling.py cost     # CPU per signal from 1e4 to 1e6 patches, ms per round, two workers
-    python benchmarks/scaling.py latency  # the two latencies of `cost` once more
+    python benchmarks/scaling.py latency  # the latencies and rates of `cost` once more
     python benchmarks/scaling.py memory   # 5 GB of float32 patches from a file (--gigabytes 20 for more)
     python benchmarks/scaling.py model    # the cost model with the constants of `cost`, and the plot
 
-Each part prints what it found and stores it in benchmarks/results/scaling.json. The patches have edges of
+Each part prints what it found and stores it in benchmarks/results/scaling.json, or in another file that
+--results names. The patches have edges of
 random places, angles and widths, and noise, so that no two are the same.
 """
 
@@ -32,14 +33,16 @@ M, ATOMS, SPARSITY = 64, 128, 5
 def patches(n, dtype=np.float64, seed=0):
     """n patches of 8×8 in rows: edges of random places, angles and widths, with noise, without mean."""
     rng = np.random.default_rng(seed)
-    x, y = np.meshgrid(np.arange(8.0), np.arange(8.0))
+    x, y = np.meshgrid(np.arange(8, dtype=dtype), np.arange(8, dtype=dtype))
     rows = np.empty((n, M), dtype)
     for first in range(0, n, 65_536):
         k = min(65_536, n - first)
-        angle, place, width = rng.uniform(0, 2 * np.pi, k), rng.uniform(-4, 4, k), rng.uniform(0.3, 3, k)
+        bounds = [(0, 2 * np.pi), (-4, 4), (0.3, 3)]
+        angle, place, width = (rng.uniform(*bound, k).astype(dtype) for bound in bounds)
         along = np.cos(angle)[:, None] * (x.ravel() - 3.5) + np.sin(angle)[:, None] * (y.ravel() - 3.5)
-        values = np.tanh((along - place[:, None]) / width[:, None]) * rng.gamma(2, 20, k)[:, None]
-        values += rng.standard_normal((k, M)) * 4
+        contrast = rng.gamma(2, 20, k).astype(dtype)
+        values = np.tanh((along - place[:, None]) / width[:, None]) * contrast[:, None]
+        values += 4 * rng.standard_normal((k, M), dtype)
         rows[first : first + k] = values - values.mean(axis=1, keepdims=True)
     return rows
 
@@ -150,15 +153,18 @@ def cost(sizes):
 
 
 def latencies(client, engine):
-    """Milliseconds of a round that computes next to nothing, and of one more task in it."""
+    """Milliseconds of a round that computes next to nothing, and of one more task in it; rates of sending."""
     from distributed import wait
 
     rounds = 1e3 * empty_round(engine)
+    to_workers, to_driver = rates(engine, 1e-3 * rounds)
     begin = time.perf_counter()
     wait([client.submit(abs, -number, key=f"task-{begin}-{number}") for number in range(500)])
     return {
         "ms per empty round": round(rounds, 2),
         "ms per task": round(2 * (time.perf_counter() - begin), 3),
+        "GB/s to the workers": round(to_workers / 1e9, 2),
+        "GB/s to the driver": round(to_driver / 1e9, 2),
     }
 
 
@@ -173,6 +179,35 @@ def empty_round(engine, repeats=50):
     for _ in range(repeats):
         engine.total(BlockMap(squared_norm_block, (blocks,)))
     return (time.perf_counter() - begin) / repeats
+
+
+def rates(engine, latency, size=2**27, repeats=5):
+    """Bytes per second of rounds that send an array to each worker, and of rounds that bring one from each.
+
+    With packing, copying and all that Dask does to them, over the loopback device.
+    """
+    from manifold_dl.engines import BlockMap
+
+    workers = len(engine.workers())
+    blocks, found = engine.open([size // 8] * workers), []
+    for function, common in [(take_array, (np.ones(size // 8),)), (make_array, ())]:
+        seconds = []
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            engine.total(BlockMap(function, (blocks,), common))
+            seconds.append(time.perf_counter() - begin - latency)
+        found.append(workers * size / np.median(seconds))
+    return found
+
+
+def take_array(length, array):
+    """A function of a block that is sent an array."""
+    return float(array[0]), None
+
+
+def make_array(length):
+    """A function of a block whose sum is an array."""
+    return (np.ones(length), None)
 
 
 def memory(gigabytes, folder, max_iter):
@@ -241,7 +276,8 @@ def model():
     known = json.loads(RESULTS.read_text())["cost"]
     last = known["sizes"][-1]
     a, R = 1e-6 * last["dask: µs CPU per signal and iteration"], last["rounds per iteration"]
-    L, c, B = 1e-3 * known["ms per empty round"], 1e-3 * known["ms per task"], 1e9
+    L, c = 1e-3 * known["ms per empty round"], 1e-3 * known["ms per task"]
+    B = 1e9 * known["GB/s to the driver"]
     gradient, gram = 8 * M * ATOMS, 8 * ATOMS**2
     per_worker = 6 * gradient + 5 * gram  # six fits, five searches
     found = {}
@@ -256,7 +292,8 @@ def model():
             "gather without adding on the workers, s": round(direct, 2),
             "gather with adding on the workers, s": round(added, 2),
         }
-    constants = {"a, µs": 1e6 * a, "R": R, "L, ms": 1e3 * L, "c, ms": 1e3 * c, "B, GB/s": B / 1e9}
+    numbers = {"a, µs": 1e6 * a, "R": R, "L, ms": 1e3 * L, "c, ms": 1e3 * c, "B, GB/s": B / 1e9}
+    constants = {name: round(number, 3) for name, number in numbers.items()}
     store("model", constants | {"predictions": found})
     sizes = [size["signals"] for size in known["sizes"]]
     fig, ax = plt.subplots(figsize=(6, 4))
@@ -277,7 +314,9 @@ if __name__ == "__main__":
     parser.add_argument("--sizes", type=float, nargs="+", default=[1e4, 1e5, 1e6])
     parser.add_argument("--gigabytes", type=float, default=5.0)
     parser.add_argument("--folder", default=None)
+    parser.add_argument("--results", type=Path, default=RESULTS)
     chosen = parser.parse_args()
+    RESULTS = chosen.results
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if chosen.part == "bits":
         bits(chosen.signals, chosen.iterations or 10)

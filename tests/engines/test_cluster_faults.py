@@ -84,6 +84,22 @@ def test_a_worker_that_is_killed_before_its_sums_are_fetched_changes_no_bit(clie
     assert killed
 
 
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_worker_that_is_killed_with_a_broadcast_changes_no_bit(client, expected, monkeypatch, victim):
+    monkeypatch.setattr(rounds, "INLINE", 0)  # the first worker is sent every message, the others fetch it
+    pid = worker_processes(client)[victim]
+    seen = at_round(monkeypatch, "fit_block", lambda: os.kill(pid, signal.SIGKILL), 2)
+    assert_same_bits(learn(client), expected)
+    assert len(seen) >= 2
+
+
+def test_a_worker_that_is_killed_while_codes_are_collected_changes_no_bit(client, expected, monkeypatch):
+    victim = worker_processes(client)[0]
+    seen = at_round(monkeypatch, "state_block", lambda: os.kill(victim, signal.SIGKILL))
+    assert_same_bits(learn(client), expected)
+    assert seen
+
+
 MINI_BATCHES = {"minibatches": mdl.MiniBatches(size=1024, full=0.4)}
 WEIGHTS = {"weights": np.linspace(0.0, 2.0, 9000)}
 

@@ -29,9 +29,22 @@ def workers(request):
             yield client
 
 
-def test_any_number_of_workers_gives_the_bits_of_threads(workers):
-    Y, options = problem_data()
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"minibatches": mdl.MiniBatches(size=2048, full=0.4)},
+        {"weights": np.random.default_rng(1).integers(0, 3, 9000) * 0.3},
+        {"weights": np.random.default_rng(1).integers(0, 3, (16, 9000)) * 0.3},
+    ],
+    ids=["full iterations", "mini-batches", "weights of signals", "weights of entries"],
+)
+def test_any_number_of_workers_gives_the_bits_of_threads(workers, dtype, change):
+    Y, options = problem_data(dtype)
+    options |= change
     expected = mdl.learn_dictionary(Y, 32, threads=1, **options)
+    assert_same_bits(mdl.learn_dictionary(Y, 32, threads=2, **options), expected)
     engine = Dask(workers)
     columns = da.from_array(Y, chunks=(16, 2500))  # no block is a chunk
     assert_same_bits(mdl.learn_dictionary(columns, 32, engine=engine, **options), expected)
