@@ -60,7 +60,6 @@ ELSEWHERE = {
     "diagnostics/test_update.py": "diagnostics/update_weights",
     # Engines
     "engines/test_dask.py": "engines/cluster engines/sources engines/worker",
-    "engines/test_cluster_faults.py": "engines/rounds",
     "engines/test_damaged_files.py": "engines/npy_file learning/distant_codes",
     "engines/test_files.py": "engines/blocked engines/opening engines/read_ahead",
     # The estimator
@@ -109,7 +108,7 @@ ELSEWHERE = {
     # Updates
     "updates/test_workspace.py": "updates/current_codes",
     "updates/test_mod.py": "updates/normal_equations",
-    "engines/test_dask_arrays.py": "updates/distant",
+    "engines/test_dask_codes.py": "updates/distant",
 }
 TESTED_AT = {module: file for file, modules in ELSEWHERE.items() for module in modules.split()}
 
