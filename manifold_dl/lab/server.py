@@ -7,6 +7,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,9 +139,12 @@ def warm_up() -> None:
     from manifold_dl.lab.session import Session
     from manifold_dl.lab.settings import Settings
 
-    session = Session()
-    for optimizer in ("SteepestDescent", "ConjugateGradient", "TrustRegions"):
-        session.run(Settings(m=4, d=6, n=20, sparsity=2, iterations=2, optimizer=optimizer))
+    session, small = Session(), Settings(m=4, d=6, n=20, sparsity=2, iterations=2)
+    one_at_a_time = replace(small, schedule="OneAtATime", optimizer="LeadingSingularVector")
+    optimizers = ("SteepestDescent", "ConjugateGradient", "TrustRegions")
+    smooth = (replace(small, optimizer=optimizer) for optimizer in optimizers)
+    for settings in (replace(small, problem="lasso_problem"), one_at_a_time, *smooth):
+        session.run(settings)
         if session.current is None or not session.current.wait(60).is_over:
             continue
         session.measure()
