@@ -62,6 +62,11 @@ class BlockedWeights:
         return self._range.total
 
     @property
+    def largest(self) -> float:
+        """The largest weight."""
+        return self._range.largest
+
+    @property
     def are_ones(self) -> bool:
         """Whether all of them are 1."""
         return self._range.smallest == self._range.largest == 1

@@ -40,6 +40,8 @@ class WeightedSignals:
         √w of one weight per signal; beside weights of entries, too (`JointWeights`).
     total_weight : float
         The number of signals; with weights the sum of the mean weights of the signals.
+    largest_weight : float
+        1 without weights.
     """
 
     rows: Any
@@ -48,6 +50,16 @@ class WeightedSignals:
     weights: Any
     roots: Any
     total_weight: float
+    largest_weight: float = 1.0
+
+    @property
+    def mean_energy(self) -> float:
+        """The mean energy of a signal, Σ w y²/Σ w, times the largest weight where that is below 1.
+
+        Thresholds of optimizers are relative to it, so that no common factor of the weights makes the
+        objective look stationary. Weights of 1 and above count signals, and the number of them is no unit.
+        """
+        return self.energy / self.total_weight * min(1.0, self.largest_weight)
 
     def scaled(self, codes: np.ndarray, indptr: np.ndarray) -> np.ndarray:
         """Codes for the rows, from those of the signals that were given."""
@@ -87,11 +99,12 @@ def as_weighted_signals(signals: Any, weights: Any, engine: Engine) -> WeightedS
     if W.ndim == 1:
         blocks = engine.open([W[part] for part in partition(len(W))])
         (found,) = engine.total(BlockMap(range_block, (blocks,)))
-        return WeightedSignals(rows, energy, exponent, None, roots, found.total)
+        return WeightedSignals(rows, energy, exponent, None, roots, found.total, found.largest)
     entries = np.ascontiguousarray((W.entries if isinstance(W, JointWeights) else W).T)
     energy, total = weighted_sums(rows, entries, engine)
     total = total if own is None else float(W.products.sum(dtype=float))
-    return WeightedSignals(rows, energy, exponent, entries, roots, total / rows.shape[1])
+    largest = float((W.products if isinstance(W, JointWeights) else W).max())
+    return WeightedSignals(rows, energy, exponent, entries, roots, total / rows.shape[1], largest)
 
 
 def _blocked(signals: BlockedSignals, weights: BlockedWeights | None) -> WeightedSignals:
@@ -104,12 +117,15 @@ def _blocked(signals: BlockedSignals, weights: BlockedWeights | None) -> Weighte
             items = BlockMap(rooted_block, (signals.given, weights.blocks))
             rooted = BlockedSignals(signals.engine, items, signals.shape, signals.dtype).check()
             roots = BlockMap(root_block, (weights.blocks,))
-            known = WeightedSignals(rooted.rows, rooted.energy, rooted.exponent, None, roots, weights.total)
+            known = WeightedSignals(
+                rooted.rows, rooted.energy, rooted.exponent, None, roots, weights.total, weights.largest
+            )
         else:
             sums = BlockMap(weighted_sums_block, (signals.rows, weights.blocks))
             ((energy, total),) = signals.engine.total(sums)
+            mean, largest = total / len(signals), weights.largest
             known = WeightedSignals(
-                signals.rows, energy, signals.exponent, weights.blocks, None, total / len(signals)
+                signals.rows, energy, signals.exponent, weights.blocks, None, mean, largest
             )
         weights.signals[signals] = known
     return weights.signals[signals]

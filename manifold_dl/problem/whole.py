@@ -42,7 +42,7 @@ class WholeDictionary:
     @property
     def mean_energy(self) -> float:
         """‖Y‖²/n, the mean energy of a signal."""
-        return self.signals.energy / self.signals.total_weight
+        return self.signals.mean_energy
 
     def dictionary_with(self, atoms: np.ndarray, point: np.ndarray) -> np.ndarray:
         """The whole m×d dictionary with the atoms I taken from `point`."""
