@@ -102,21 +102,35 @@ def require_row(own: OwnDictionary, count: int, p: int) -> None:
 
 @internal_reordering
 def add_rows(tiles: np.ndarray, places: np.ndarray, factors: np.ndarray, count: int, v: np.ndarray) -> None:
-    """v += Σ_i c_i (row place_i of Dᵀ) over the first `count` places, four rows at a time.
+    """v += Σ_i c_i (row place_i of Dᵀ) over the first `count` places, eight rows at a time.
 
-    Every loop names its rows by three indices: a view of each would be counted as used (`pursuit.py`).
+    Every loop names its rows by three indices: a view of each would be counted as used (`pursuit.py`). Four
+    rows at a time, with `v` read and written twice as often, take 1.1 times as long at 50 of 192 places and
+    1.2 times at 96.
     """
     width = tiles.shape[2]
+    eights, fours = count - count % 8, count - count % 4
     for t in range(len(tiles)):
         first = t * width
-        for l in range(0, count - 3, 4):
+        for l in range(0, count - 7, 8):
+            p0, p1, p2, p3 = places[l], places[l + 1], places[l + 2], places[l + 3]
+            p4, p5, p6, p7 = places[l + 4], places[l + 5], places[l + 6], places[l + 7]
+            c0, c1, c2, c3 = factors[l], factors[l + 1], factors[l + 2], factors[l + 3]
+            c4, c5, c6, c7 = factors[l + 4], factors[l + 5], factors[l + 6], factors[l + 7]
+            for i in range(width):
+                v[first + i] += (
+                    c0 * tiles[t, p0, i] + c1 * tiles[t, p1, i] + c2 * tiles[t, p2, i] + c3 * tiles[t, p3, i]
+                ) + (
+                    c4 * tiles[t, p4, i] + c5 * tiles[t, p5, i] + c6 * tiles[t, p6, i] + c7 * tiles[t, p7, i]
+                )
+        for l in range(eights, fours, 4):
             p0, p1, p2, p3 = places[l], places[l + 1], places[l + 2], places[l + 3]
             c0, c1, c2, c3 = factors[l], factors[l + 1], factors[l + 2], factors[l + 3]
             for i in range(width):
                 v[first + i] += (
                     c0 * tiles[t, p0, i] + c1 * tiles[t, p1, i] + c2 * tiles[t, p2, i] + c3 * tiles[t, p3, i]
                 )
-        for l in range(count - count % 4, count):
+        for l in range(fours, count):
             p0, c0 = places[l], factors[l]
             for i in range(width):
                 v[first + i] += c0 * tiles[t, p0, i]
