@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,8 @@ def inpaint(
     Parameters
     ----------
     image : rows×columns or rows×columns×3 array
-        Float, or integers of 8 or 16 bit; the result has the same type. The values of missing pixels do
+        Float, or integers of 8 or 16 bit; the result has the same type. Of floats white is 1, or 255 where a
+        pixel exceeds 2: the errors that are allowed are relative to it. The values of missing pixels do
         not matter, and may be NaN.
     mask : rows×columns boolean array, or of the shape of the picture
         True where a pixel is missing.
@@ -188,17 +190,32 @@ def _as_incomplete(image: Any, mask: Any, patch_size: int, stride: int) -> tuple
         raise TypeError(f"a mask of dtype {mask.dtype}: give booleans, True where a pixel is missing.")
     if mask.shape not in (image.shape, image.shape[:2]):
         raise ValueError(f"a mask of shape {mask.shape} does not fit a picture of shape {image.shape}.")
-    if mask.all():
+    if mask.size and mask.all():
         raise ValueError("all pixels are missing: there is nothing to learn from.")
     missing = np.broadcast_to(mask[..., None] if mask.ndim < image.ndim else mask, image.shape)
-    observed = np.where(missing, image[~missing].flat[0], image)  # any number: they never matter
+    # Any number serves at missing pixels: they never matter.
+    observed = np.where(missing, image[~missing].flat[0], image) if image.size else image
     picture = Picture.of(observed, patch_size, stride)
-    return picture, missing.reshape(picture.pixels.shape)
+    missing = missing.reshape(picture.pixels.shape)
+    if (empty := missing.all(axis=(0, 1))).any():
+        raise ValueError(
+            f"channel {empty.argmax()} has no observed pixel: nothing says how bright it is. "
+            "Fill in the other channels alone."
+        )
+    largest, limit = float(np.abs(picture.pixels).max()), float(np.finfo(picture.pixels.dtype).max) ** 0.25
+    if largest > limit:
+        raise ValueError(
+            f"the picture holds numbers up to {largest:.1e}, and sums of squares of squares overflow beyond "
+            f"{limit:.1e}: divide it by a constant."
+        )
+    return picture, missing
 
 
 def _as_noise(sigma: float | None) -> float:
     if sigma is None:
         return 0.0
+    if isinstance(sigma, bool) or not isinstance(sigma, Real):
+        raise TypeError(f"sigma={sigma!r}: the standard deviation of the noise is one number.")
     if not (np.isfinite(sigma) and sigma >= 0):
         raise ValueError(f"sigma={sigma}: the noise has a finite standard deviation of at least 0.")
     return float(sigma)

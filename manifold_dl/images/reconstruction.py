@@ -6,6 +6,7 @@ The reconstruction works in strips, so its memory does not grow with the picture
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,20 @@ class WeightedPatches:
         p = self.picture.patch_size
         return np.lib.stride_tricks.sliding_window_view(self.missing, (p, p), axis=(0, 1))
 
+    @cached_property
+    def n_missing(self) -> np.ndarray:
+        """How many entries of every patch are missing, rows×columns.
+
+        As sums along one side and then along the other: in a strip of patches each pixel would be counted
+        once for every patch that it is in.
+        """
+        p, counts = self.picture.patch_size, self.missing.sum(axis=2, dtype=np.int32)
+        for _ in range(2):
+            sums = np.cumsum(counts, axis=0, dtype=np.int32)
+            sums[p:] -= sums[:-p].copy()
+            counts = sums[p - 1 :].T
+        return counts
+
     def at(self, rows: Any, columns: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Patches that begin at these pixels, without their means, the means, and weights of mean 1.
 
@@ -110,10 +125,11 @@ class WeightedPatches:
             n×m, n×channels and n×m arrays.
         """
         patches, means = centred(self.picture.windows[rows, columns])
-        levels = np.array([1, self.estimated], patches.dtype)
-        weights = levels[self.holes[rows, columns].reshape(len(patches), -1).view(np.int8)]
-        weights /= weights.mean(axis=1, keepdims=True)  # so that a tolerance is a mean error
-        return patches, means, weights
+        holes = self.holes[rows, columns].reshape(len(patches), -1)
+        fraction = self.n_missing[rows, columns] / holes.shape[1]
+        observed = 1 / (1 - fraction + self.estimated * fraction)  # of mean 1: a tolerance is a mean error
+        levels = np.stack([observed, self.estimated * observed]).astype(patches.dtype)[:, :, None]
+        return patches, means, np.where(holes, levels[1], levels[0])
 
     def random(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Patches drawn at random among those with an observed pixel, and their weights.
@@ -129,7 +145,7 @@ class WeightedPatches:
             m×n arrays.
         """
         require_count("n_patches", count, "learning needs at least one patch")
-        known = np.flatnonzero(~self.holes.all(axis=(2, 3, 4)))
+        known = np.flatnonzero(self.n_missing < self.picture.length)
         chosen = np.sort(rng.choice(known, size=min(count, len(known)), replace=False))
         patches, _, weights = self.at(*np.divmod(chosen, self.holes.shape[1]))
         return patches.T, weights.T
@@ -172,7 +188,7 @@ def weighted_reconstruction(
     for first in range(0, len(rows), per_strip):
         strip = rows[first : first + per_strip]
         i, j = (index.ravel() for index in np.meshgrid(strip, columns, indexing="ij"))
-        needed = patches.holes[i, j].any(axis=(1, 2, 3)) if only_missing else np.ones(len(i), bool)
+        needed = patches.n_missing[i, j] > 0 if only_missing else np.ones(len(i), bool)
         if needed.any():
             clean, counts = _represented(patches, i[needed], j[needed], dictionary, coder, threads)
             clean, counts = (_spread(part, needed, len(strip)) for part in (clean, counts))

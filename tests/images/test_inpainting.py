@@ -79,7 +79,10 @@ def test_patches_without_missing_pixels_change_no_bit_of_the_missing_ones():
 
 @pytest.mark.parametrize("channels", [None, 3])
 def test_strips_change_no_more_than_the_order_of_sums(monkeypatch, channels):
+    # In double precision, and without the symmetries of the texture: there rounding decides between atoms.
+    monkeypatch.setattr("manifold_dl.images.inpainting._in_single", lambda picture: picture)
     clean, mask = texture(channels=channels), missing_at_random(0.4)
+    clean = clean + 0.02 * np.random.default_rng(1).standard_normal(clean.shape)
     whole = inpaint(clean, mask, **SMALL)
     monkeypatch.setattr("manifold_dl.images.reconstruction.STRIP", 150)  # two rows of patches
     strips = []
@@ -93,9 +96,8 @@ def test_strips_change_no_more_than_the_order_of_sums(monkeypatch, channels):
 
     in_strips = inpaint(clean, mask, **SMALL, callbacks=[Counter()])
     assert len(strips) == 4 * -(-43 // (150 // 51))  # four rounds of 43 rows with 51 patches each
-    # Sums of 36 patches in single precision, of which the next rounds are made.
-    np.testing.assert_allclose(in_strips.image, whole.image, atol=2e-3)
-    assert np.median(np.abs(in_strips.image - whole.image)[mask]) < 1e-6
+    # Sums of 36 patches in another order, of which four rounds are made.
+    np.testing.assert_allclose(in_strips.image, whole.image, rtol=0, atol=1e-11)
 
 
 def psnr(image, clean):
@@ -157,6 +159,26 @@ def test_pictures_of_any_offset_are_filled_in(offset):
     assert error(result.image - offset, clean) < 10
 
 
+GREEN = np.repeat(missing_at_random(0.1)[..., None], 3, axis=2)
+GREEN[:, :, 1] = True
+
+
+@pytest.mark.parametrize("sigma", ["a", True, [1.0]])
+def test_noise_that_is_no_number_is_refused(sigma):
+    with pytest.raises(TypeError, match="is one number"):
+        inpaint(texture(), missing_at_random(0.1), sigma=sigma, **SMALL)
+
+
+def test_channels_with_masks_of_their_own_and_one_mask_for_all_are_filled_in():
+    clean, mask = texture(channels=3), missing_at_random(0.3)
+    one, three = (inpaint(clean, given, **SMALL).image for given in (mask, np.repeat(mask[..., None], 3, 2)))
+    np.testing.assert_array_equal(one, three)
+    own = missing_at_random(0.3, clean.shape)
+    filled = inpaint(np.where(own, np.nan, clean), own, **SMALL).image
+    np.testing.assert_array_equal(filled[~own], clean[~own])
+    assert error(filled[own], clean[own]) < 0.1
+
+
 @pytest.mark.parametrize(
     ("image", "mask", "kind", "sentence"),
     [
@@ -164,6 +186,10 @@ def test_pictures_of_any_offset_are_filled_in(offset):
         (texture(), np.zeros((48, 56)), TypeError, "True where a pixel is missing"),
         (texture(), np.zeros((4, 5), bool), ValueError, "does not fit a picture"),
         (np.where(missing_at_random(0.1), np.nan, texture()), missing_at_random(0.05), ValueError, "NaN"),
+        (texture(channels=3), GREEN, ValueError, "channel 1 has no observed pixel"),
+        (1e80 * texture(), missing_at_random(0.1), ValueError, "divide it by a constant"),
+        (texture()[:5], missing_at_random(0.1)[:5], ValueError, "smaller than a patch"),
+        (texture()[:0], missing_at_random(0.1)[:0], ValueError, "smaller than a patch"),
     ],
 )
 def test_invalid_arguments_are_refused(image, mask, kind, sentence):

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from textures import noisy, texture
+from textures import missing_at_random, noisy, texture
 
 from manifold_dl.coders import OMP
 from manifold_dl.images import Picture
-from manifold_dl.images.reconstruction import reconstruct
+from manifold_dl.images.reconstruction import WeightedPatches, reconstruct
 
 
 @pytest.mark.parametrize("channels", [None, 3])
@@ -28,3 +28,15 @@ def test_size_of_strips_does_not_change_the_picture(monkeypatch):
     monkeypatch.setattr("manifold_dl.images.reconstruction.STRIP", 100)
     # The sums are the same but for their order.
     np.testing.assert_allclose(reconstruct(picture, D, coder, sigma=0.1), whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("channels", "size"), [(1, 6), (3, 5)])
+def test_numbers_of_missing_entries_and_weights_are_those_of_the_windows(channels, size):
+    picture = Picture.of(texture(20, 13, channels), size)
+    missing = missing_at_random(0.5, picture.pixels.shape)
+    patches = WeightedPatches(picture, missing, 0.2)
+    np.testing.assert_array_equal(patches.n_missing, patches.holes.sum(axis=(2, 3, 4)))
+    rows, columns = np.indices(patches.n_missing.shape).reshape(2, -1)
+    expected = np.where(patches.holes[rows, columns].reshape(len(rows), -1), 0.2, 1.0)
+    expected /= expected.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(patches.at(rows, columns)[2], expected, rtol=1e-14)
