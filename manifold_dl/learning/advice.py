@@ -1,13 +1,36 @@
 """Warnings about what was learned: few signals, atoms that no signal uses, atoms that depend on each other.
 
-Each is one sentence with its counts, given once. `learn_dictionary` calls `warn_of_result` at its end.
+Each is one sentence with its counts, given once. `learn_dictionary` calls `warn_of_weights` at its beginning
+and `warn_of_result` at its end.
 """
+
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from manifold_dl._validation import warn_once
+from manifold_dl.engines.blocked_weights import BlockedWeights
 from manifold_dl.learning.result import Reason, Result
+
+
+def warn_of_weights(weights: Any) -> None:
+    """Warn of entries that no signal has: whatever stands there in an atom was not learned.
+
+    Parameters
+    ----------
+    weights : array of length n, m×n array, BlockedWeights or None
+        Not examined where they are not in memory.
+    """
+    if weights is None or weights.ndim == 1 or isinstance(weights, BlockedWeights):
+        return
+    unseen = np.flatnonzero(~np.asarray(weights).any(axis=1))
+    if len(unseen):
+        warn_once(
+            f"{len(unseen)} of {weights.shape[0]} entries, the first of them entry {unseen[0]}, have no "
+            "weight in any signal: what atoms hold there comes from the start alone. Leave them out.",
+            "unseen entries",
+        )
 
 
 def warn_of_result(result: Result) -> None:

@@ -22,7 +22,7 @@ from manifold_dl.components.settings import run_settings
 from manifold_dl.engines import Engine
 from manifold_dl.engines.blocked import BlockedSignals
 from manifold_dl.engines.opening import open_observed
-from manifold_dl.learning.advice import warn_of_result
+from manifold_dl.learning.advice import warn_of_result, warn_of_weights
 from manifold_dl.learning.batching import MiniBatches, as_minibatches
 from manifold_dl.learning.checkpoint import RunState, load_checkpoint
 from manifold_dl.learning.loop import LearningRun
@@ -132,6 +132,7 @@ def learn_dictionary(
     True
     """
     Y, W = open_observed(signals, weights, threads, engine)
+    warn_of_weights(W)
     _require_numbers(n_atoms, max_iter, tol)
     require_memory(n_atoms, len(Y), Y.dtype.itemsize)
     callbacks = _as_list(callbacks)

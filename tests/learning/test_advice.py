@@ -67,3 +67,16 @@ def test_the_estimator_warns_once_too():
     model = mdl.ManifoldDictionaryLearning(12, coder=mdl.OMP(sparsity=2), max_iter=2, random_state=0)
     _, given = warnings_of(lambda: model.fit(Y[:, :9].T))
     assert sum("signals for 12 atoms" in text for text in given) == 1
+
+
+def test_entries_that_no_signal_has_are_named_once():
+    weights = np.ones(Y.shape)
+    weights[:, :5] = 0  # some signals without any entry are no fault
+    _, given = warnings_of(lambda: learn(weights=weights))
+    assert given == []
+    weights[[2, 6]] = 0
+    result, given = warnings_of(lambda: learn(np.where(weights > 0, Y, np.nan), weights=weights, restarts=2))
+    assert len(given) == 1 and given[0].startswith(
+        "2 of 8 entries, the first of them entry 2, have no weight"
+    )
+    assert np.isfinite(result.dictionary).all()
