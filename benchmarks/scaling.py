@@ -181,7 +181,7 @@ def empty_round(engine, repeats=50):
     return (time.perf_counter() - begin) / repeats
 
 
-def rates(engine, latency, size=2**27, repeats=5):
+def rates(engine, latency, size=2**25, repeats=5):
     """Bytes per second of rounds that send an array to each worker, and of rounds that bring one from each.
 
     With packing, copying and all that Dask does to them, over the loopback device.

@@ -218,9 +218,9 @@ class _Submission:
             [node.key for node in round_.wanted],
             [node.key for node in round_.kept],
         )
-        content, holder = self._argument(message, address)
-        # Signals that were given as an array are sent inside their tasks once, and Dask would warn of it.
+        # Large dictionaries, and signals that were given as an array, are sent once: Dask would warn of it.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            content, holder = self._argument(message, address)
             task = cluster.client.submit(
                 run_group,
                 content,
