@@ -17,8 +17,9 @@ def require_sound_indices(matrix: Any, name: str) -> None:
         for axis, stored in enumerate(matrix.tocoo().coords):
             _require_range(stored, matrix.shape[axis], name, matrix.shape)
         return
-    blocks = matrix.blocksize if matrix.format == "bsr" else (1, 1)
-    n_rows, n_columns = (size // block for size, block in zip(matrix.shape, blocks, strict=True))
+    n_rows, n_columns = matrix.shape
+    if matrix.format == "bsr":
+        n_rows, n_columns = n_rows // matrix.blocksize[0], n_columns // matrix.blocksize[1]
     n_major, n_minor = (n_columns, n_rows) if matrix.format == "csc" else (n_rows, n_columns)
     indptr, n_stored = matrix.indptr, min(len(matrix.indices), len(matrix.data))
     if len(indptr) != n_major + 1:
@@ -35,6 +36,9 @@ def require_sound_indices(matrix: Any, name: str) -> None:
 
 
 def _require_range(indices: np.ndarray, limit: int, name: str, shape: tuple) -> None:
-    if len(indices) and (indices.min() < 0 or indices.max() >= limit):
-        wrong = indices.min() if indices.min() < 0 else indices.max()
+    if not len(indices):
+        return
+    smallest, largest = indices.min(), indices.max()
+    if smallest < 0 or largest >= limit:
+        wrong = smallest if smallest < 0 else largest
         raise ValueError(f"{name} holds the index {wrong}, outside its own shape {shape}.")

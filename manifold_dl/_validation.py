@@ -4,6 +4,7 @@ Every public function calls these first: NumPy and SciPy would take masked and d
 """
 
 import inspect
+import math
 import os
 import warnings
 from collections.abc import Iterator
@@ -51,7 +52,7 @@ def as_matrix(array: Any, name: str, finite: bool = True, advice: Advice = FILL)
 
 def require_finite(array: np.ndarray, name: str, total: float, advice: Advice = FILL) -> None:
     """Refuse NaN and infinity. `total` is any sum over the array, which is not finite either then."""
-    if not np.isfinite(total) and not np.isfinite(array).all():
+    if not math.isfinite(total) and not np.isfinite(array).all():
         wrong = np.argwhere(~np.isfinite(array))
         row, column = wrong[0][:2]
         place = f"at row {row}, column {column}"

@@ -11,7 +11,7 @@ import numpy as np
 from manifold_dl._missing import WEIGHTS
 from manifold_dl._validation import as_matrix, require_finite, warn_once
 from manifold_dl.engines.blocked import BlockedSignals
-from manifold_dl.engines.protocol import BlockMap, Engine, partition
+from manifold_dl.engines.protocol import SMALLEST_BLOCK, BlockMap, Engine, partition
 from manifold_dl.engines.threads import Threads
 from manifold_dl.engines.units import ORDINARY, divide, dominant_signal, unit_exponent
 
@@ -51,6 +51,8 @@ def as_signals(signals: Any, engine: Engine = Threads(1)) -> Signals:  # noqa: B
 
 def squared_norm(rows: np.ndarray, engine: Engine = Threads(1)) -> float:  # noqa: B008 - frozen
     """Σ y² in double precision, with the same bits for any engine."""
+    if len(rows) <= SMALLEST_BLOCK:  # one block: there is nothing to share or to add
+        return squared_norm_block(rows)[0]
     blocks = engine.open([rows[part] for part in partition(len(rows))])
     (total,) = engine.total(BlockMap(squared_norm_block, (blocks,)))
     return 0.0 if total is None else total
