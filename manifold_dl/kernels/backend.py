@@ -146,6 +146,17 @@ internal_in_order = _internal(fastmath={"contract"})
 internal_reordering = _internal(fastmath={"contract", "reassoc"})
 
 
+def _call_new_objects_old() -> None:
+    """Move all objects to the oldest generation of the garbage collection, without a pass over them.
+
+    The next small collection would else begin with what a kernel has left. Objects that someone has frozen
+    stay frozen.
+    """
+    if gc.get_freeze_count() == 0:
+        gc.freeze()
+        gc.unfreeze()
+
+
 def _watch_compilation() -> None:
     """Say what is being compiled, once per group of kernels, and pause the garbage collection meanwhile.
 
@@ -174,6 +185,7 @@ def _watch_compilation() -> None:
 
         def on_end(self, happening: Any) -> None:
             if self.depth == 1 and self.collects_garbage:
+                _call_new_objects_old()
                 gc.enable()
             self.depth = max(0, self.depth - 1)
 

@@ -342,3 +342,17 @@ def test_kernels_are_plain_python_where_compilation_is_disabled():
     process = run(TWO_KERNELS, NUMBA_DISABLE_JIT="1")
     assert process.returncode == 0, process.stderr
     assert process.stdout == "[3. 3.]\n" and process.stderr == ""
+
+
+def test_what_compiling_leaves_is_not_young_for_the_garbage_collection():
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        left = [[number] for number in range(50)]
+        backend._call_new_objects_old()
+        young = {id(one) for one in gc.get_objects(generation=0)}
+        assert gc.get_freeze_count() == 0
+        assert not any(id(one) in young for one in left)
+    finally:
+        if was_enabled:
+            gc.enable()
