@@ -8,18 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifold_dl.kernels.backend import compiled_in_order, internal_in_order
+from manifold_dl.kernels.backend import internal_in_order
 from manifold_dl.kernels.coding.interface import PreparedDictionary
-from manifold_dl.kernels.memory import LINE, aligned
+from manifold_dl.kernels.memory import LINE, aligned, aligned_zeros
+from manifold_dl.kernels.products import gram_matrix
 
 # Products DᵀY are formed for a few signals at a time, small enough to stay in the first cache together with
 # four rows of a tile: a tile has at most so many bytes per row.
 ROWS = 16
 WIDEST = 2048
-
-# OpenBLAS runs a product of at most so many multiplications on the calling thread: the threads are ours, one
-# per block of signals.
-MULTIPLICATIONS = 2**18
 
 # The search for the largest entry folds an array in sixteen, then in two: the number of atoms is padded to a
 # multiple.
@@ -43,12 +40,8 @@ def prepare(atoms: np.ndarray) -> PreparedDictionary:
     padded[:d] = atoms
     tiles = aligned((n_tiles, m, width), atoms.dtype)
     tiles[:] = padded.reshape(n_tiles, width, m).transpose(0, 2, 1)
-    gram = aligned((len(padded), len(padded)), atoms.dtype)
-    products = gram if n_tiles == 1 else aligned((len(padded), width), atoms.dtype)
-    for t in range(n_tiles):
-        _multiply(padded, tiles[t], products)
-        if n_tiles > 1:
-            gram[:, t * width : (t + 1) * width] = products
+    gram = aligned_zeros((len(padded), len(padded)), atoms.dtype)
+    gram_matrix(atoms, gram[:d, :d])
     return PreparedDictionary(atoms, tiles, gram, np.finfo(atoms.dtype).eps)
 
 
@@ -99,23 +92,18 @@ def _multiply_tile(signals: np.ndarray, tile: np.ndarray, products: np.ndarray) 
     """
     n, m = signals.shape
     width, fours = tile.shape[1], m - m % 4
-    for j in range(n):
+    for j in range(len(products)):
         for i in range(width):
             products[j, i] = 0
     for l in range(0, fours, 4):
-        for j in range(0, n - 1, 2):  # with an end of n - n % 2 LLVM does not see that j + 1 ≥ 0
+        for j in range(0, n, 2):
+            k = j + 1 if j + 1 < n else j  # without a partner a signal is its own, and row n is not used
             a0, a1, a2, a3 = signals[j, l], signals[j, l + 1], signals[j, l + 2], signals[j, l + 3]
-            b0, b1 = signals[j + 1, l], signals[j + 1, l + 1]
-            b2, b3 = signals[j + 1, l + 2], signals[j + 1, l + 3]
+            b0, b1, b2, b3 = signals[k, l], signals[k, l + 1], signals[k, l + 2], signals[k, l + 3]
             for i in range(width):
                 t0, t1, t2, t3 = tile[l, i], tile[l + 1, i], tile[l + 2, i], tile[l + 3, i]
                 products[j, i] = products[j, i] + a0 * t0 + a1 * t1 + a2 * t2 + a3 * t3
                 products[j + 1, i] = products[j + 1, i] + b0 * t0 + b1 * t1 + b2 * t2 + b3 * t3
-        for j in range(n - n % 2, n):
-            a0, a1, a2, a3 = signals[j, l], signals[j, l + 1], signals[j, l + 2], signals[j, l + 3]
-            for i in range(width):
-                t0, t1, t2, t3 = tile[l, i], tile[l + 1, i], tile[l + 2, i], tile[l + 3, i]
-                products[j, i] = products[j, i] + a0 * t0 + a1 * t1 + a2 * t2 + a3 * t3
     for l in range(fours, m):
         for j in range(n):
             y = signals[j, l]
@@ -146,14 +134,3 @@ def copy(source: np.ndarray, target: np.ndarray) -> None:
     """target[:] = source, which compiles in a fraction of the time."""
     for i in range(len(source)):
         target[i] = source[i]
-
-
-@compiled_in_order
-def _multiply(rows: np.ndarray, tile: np.ndarray, products: np.ndarray) -> None:
-    """The products of all rows with one tile: with OpenBLAS they take twice as long.
-
-    A large product would make it start threads, which stay busy for some 30 ms, waiting for the next one, on
-    the processors that our blocks are about to run on.
-    """
-    for j in range(0, len(rows), ROWS):
-        _multiply_tile(rows[j : j + ROWS], tile, products[j : j + ROWS])

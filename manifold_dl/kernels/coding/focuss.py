@@ -10,9 +10,10 @@ import numpy as np
 
 from manifold_dl.kernels.backend import compiled_reordering, internal_reordering
 from manifold_dl.kernels.coding.common import Code, keep_largest, product, sort_by_index
-from manifold_dl.kernels.coding.dictionary import MULTIPLICATIONS, copy
+from manifold_dl.kernels.coding.dictionary import copy
 from manifold_dl.kernels.coding.factor import Factor, append_row, empty_factor, solve
 from manifold_dl.kernels.coding.interface import Codes, FocussSettings, PreparedDictionary, empty_codes
+from manifold_dl.kernels.products import BLAS_MULTIPLICATIONS
 from manifold_dl.kernels.status import OK, RANK_DEFICIENT
 
 # Codes have converged once no entry changes by this fraction of what is negligible.
@@ -119,7 +120,7 @@ def _multiple(c: float, source: np.ndarray, target: np.ndarray) -> None:
 def _form_system(weighted: np.ndarray, k: int, ridge: float, part: np.ndarray, system: np.ndarray) -> None:
     """DW²Dᵀ plus `ridge` times its mean diagonal entry, in products small enough for one thread of BLAS."""
     m = len(system)
-    rows = max(16, MULTIPLICATIONS // (m * m))
+    rows = max(16, BLAS_MULTIPLICATIONS // (m * m))
     for i in range(m):
         for l in range(m):
             system[i, l] = 0

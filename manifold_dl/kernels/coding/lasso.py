@@ -12,13 +12,15 @@ The last solution of a signal is computed with its atoms in increasing order. So
 dictionary, the signal, the support and the signs alone, and not on the codes that the method began with.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from manifold_dl.kernels.backend import compiled_reordering
 from manifold_dl.kernels.coding.active_set import SLACK
 from manifold_dl.kernels.coding.checked_lasso import checked_lasso
 from manifold_dl.kernels.coding.common import ROUNDINGS, argmax_abs, keep_largest, sort_by_index
-from manifold_dl.kernels.coding.dictionary import ROWS, correlate, empty_products, prepare
+from manifold_dl.kernels.coding.dictionary import ROWS, multiply_tiles, prepare, take_row
 from manifold_dl.kernels.coding.interface import (
     Codes,
     LassoSettings,
@@ -28,7 +30,21 @@ from manifold_dl.kernels.coding.interface import (
     no_codes,
 )
 from manifold_dl.kernels.coding.signs import are_optimal, descend, solve_accurately, solve_in_order, take
+from manifold_dl.kernels.memory import aligned
 from manifold_dl.kernels.status import NOT_OPTIMAL, OK
+
+
+class Workspace(NamedTuple):
+    """Memory of one thread for `_lasso`, allocated by NumPy: that takes Numba a second to compile."""
+
+    a: np.ndarray  # padded: Dᵀy
+    folded: np.ndarray  # for `argmax_abs`
+    products: np.ndarray  # tiles×ROWS×width: DᵀY of a few signals
+    h: np.ndarray  # padded: Dᵀr
+    L: np.ndarray  # the factor of the active atoms
+    z: np.ndarray
+    signs: np.ndarray
+    goal: np.ndarray  # the solution for the current signs
 
 
 def prepare_lasso(atoms: np.ndarray, mu: float) -> PreparedDictionary:
@@ -58,7 +74,8 @@ def lasso(
     codes, statuses = _room(dictionary, signals, settings), np.empty(len(signals), np.int8)
     numbers = (np.asarray(settings.path, signals.dtype), settings.relative, settings.tol, settings.refit)
     start = no_codes(signals) if start is None else start
-    _lasso(signals, tuple(dictionary), numbers, factors, tuple(start), tuple(codes), statuses)
+    work = empty_workspace(dictionary, codes.values.shape[1])
+    _lasso(signals, tuple(dictionary), numbers, factors, tuple(start), tuple(codes), statuses, tuple(work))
     again = np.flatnonzero(statuses != OK)
     if len(again):
         _solve_in_double(dictionary, signals, signals[:0], settings, factors, codes, again)
@@ -83,6 +100,16 @@ def _room(dictionary: PreparedDictionary, signals: np.ndarray, settings: LassoSe
     codes = empty_codes(signals, len(dictionary.atoms) if settings.mu > 0 else min(dictionary.atoms.shape))
     codes.values[:] = 0  # entries that do not count may be converted to another precision
     return codes
+
+
+def empty_workspace(dictionary: PreparedDictionary, size: int) -> Workspace:
+    """Memory for at most `size` active atoms."""
+    (n_tiles, _, width), dtype = dictionary.tiles.shape, dictionary.gram.dtype
+    padded = n_tiles * width
+    a, products = (aligned(shape, dtype, smallest=0) for shape in ((padded,), (n_tiles, ROWS, width)))
+    z, signs, goal = np.empty((3, size), dtype)
+    folded, h, L = np.empty(padded // 16, dtype), np.empty(padded, dtype), np.empty((size, size), dtype)
+    return Workspace(a, folded, products, h, L, z, signs, goal)
 
 
 def _solve_with_checks(
@@ -125,17 +152,16 @@ def _solve_in_double(
 
 
 @compiled_reordering
-def _lasso(signals, dictionary_tuple, numbers, factors, start, codes_tuple, statuses):
+def _lasso(signals, dictionary_tuple, numbers, factors, start, codes_tuple, statuses, work):
     dictionary, codes = PreparedDictionary(*dictionary_tuple), Codes(*codes_tuple)
     (path, relative, tol, refit), (indptr, indices, values) = numbers, start
-    gram, eps, size = dictionary.gram, dictionary.eps, codes.values.shape[1]
-    products, h = empty_products(dictionary), np.empty(len(gram), gram.dtype)
-    correlations, folded, L = products.correlations, products.folded, np.empty((size, size), gram.dtype)
-    z, signs, goal = np.empty(size, gram.dtype), np.empty(size, gram.dtype), np.empty(size, gram.dtype)
+    a, folded, products, h, L, z, signs, goal = work
+    gram, eps = dictionary.gram, dictionary.eps
     for j in range(len(signals)):
         if j % ROWS == 0:
-            correlate(dictionary.tiles, signals[j : j + ROWS], products)
-        a, support, x = correlations[j % ROWS], codes.indices[j], codes.values[j]
+            multiply_tiles(signals[j : j + ROWS], dictionary.tiles, products)
+        take_row(products, j % ROWS, a)
+        support, x = codes.indices[j], codes.values[j]
         largest = abs(a[argmax_abs(a, folded)])
         scale, penalty, status = largest if relative else factors[j], factors[j], OK
         k = take(indptr[j], indptr[j + 1], indices, values, support, x, signs)

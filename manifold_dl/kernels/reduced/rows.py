@@ -3,16 +3,10 @@
 The functions of `reference.py` that need no small systems.
 """
 
-import math
-
 import numpy as np
 
 from manifold_dl.kernels.backend import compiled
-
-# OpenBLAS computes a product of at most so many multiplications on the calling thread. Larger ones are made a
-# few rows at a time: its threads stay busy for some milliseconds, on processors that our blocks need.
-BLAS_MULTIPLICATIONS = 2**18
-FEWEST_ROWS = 8
+from manifold_dl.kernels.products import inner_products
 
 
 def add_products(
@@ -58,22 +52,6 @@ def gram(atoms: np.ndarray, others: np.ndarray) -> np.ndarray:
     products = np.empty((len(atoms), len(others)))
     inner_products(atoms, others, products)
     return products
-
-
-def inner_products(atoms: np.ndarray, others: np.ndarray, products: np.ndarray) -> None:
-    """All inner products of two sets of rows, a few rows at a time: BLAS alone, so nothing is compiled."""
-    rows = BLAS_MULTIPLICATIONS // max(1, others.size)
-    if rows >= len(atoms):
-        np.dot(atoms, others.T, products)
-    elif rows >= FEWEST_ROWS:
-        for first in range(0, len(atoms), rows):
-            np.dot(atoms[first : first + rows], others.T, products[first : first + rows])
-    else:  # so few rows at a time would read all the others again and again: square pieces
-        side = max(FEWEST_ROWS, math.isqrt(BLAS_MULTIPLICATIONS // max(1, others.shape[1])))
-        for first in range(0, len(atoms), side):
-            for second in range(0, len(others), side):
-                piece = products[first : first + side, second : second + side]
-                piece[:] = atoms[first : first + side] @ others[second : second + side].T
 
 
 @compiled
