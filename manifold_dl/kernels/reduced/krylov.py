@@ -12,7 +12,7 @@ from manifold_dl.kernels.status import NOT_UNIQUE, OK
 
 
 @internal
-def krylov(G, E, start, memory, limits):
+def krylov(G, E, start, squares, memory, limits):
     """The leading eigenvector of G becomes the first of the basis; NOT_UNIQUE where it is not found."""
     size, width, T = len(G), limits.largest, memory.products
     V = memory.basis[: (width + 2) * size].reshape((width + 2, size))
@@ -26,7 +26,7 @@ def krylov(G, E, start, memory, limits):
             filled = _append(V, filled, limits.rounding * longest, T[:, k])
             k += 1
             if k % 8 == 0 or k == min(filled, width):
-                w, is_clear = _leading_of_projection(T, k, memory.squares, limits)
+                w, is_clear = _leading_of_projection(T, k, squares, limits)
                 if is_clear and _is_eigenvector(w, T, k, filled, limits):
                     V[0] = _combination(w, V)
                     return OK
@@ -34,7 +34,7 @@ def krylov(G, E, start, memory, limits):
             return NOT_UNIQUE
         w = w.copy()
         best = _combination(w, V)
-        V[1] = _combination(_second_of_projection(w, T, k, memory.squares, limits), V)
+        V[1] = _combination(_second_of_projection(w, T, k, squares, limits), V)
         V[0] = best
         normalise(V[0])
     return NOT_UNIQUE

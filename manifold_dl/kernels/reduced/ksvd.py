@@ -16,7 +16,8 @@ from manifold_dl.kernels.status import NOT_UNIQUE, OK
 def ksvd_sweep(order: np.ndarray, data: SweepData, state: SweepState, mu: float, power: bool) -> Sweep:
     """See `reference_ksvd.ksvd_sweep`."""
     most_users = int(np.diff(data.first)[order].max(initial=0))
-    return Sweep(*_sweep(order, data, state, float(mu), power, most_users, LIMITS))
+    squares, large = memory_for(state.atoms.shape[1], most_users)
+    return Sweep(*_sweep(order, data, state, float(mu), power, most_users, squares, large, LIMITS))
 
 
 def large_codes(signals: np.ndarray, indptr: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -40,13 +41,12 @@ def _large_codes(signals, indptr, codes, ratio, large):
 
 
 @compiled
-def _sweep(order, data, state, mu, power, most_users, limits):
+def _sweep(order, data, state, mu, power, most_users, squares, large, limits):
     atoms, codes, residual = state.atoms, state.codes, state.residual
     m = atoms.shape[1]
     E_memory = np.empty((most_users, m))
     u, start, point, rounded = np.empty(m), np.empty(m), np.empty(m), np.empty(m, atoms.dtype)
     x_memory, x_before_memory = np.empty(most_users, codes.dtype), np.empty(most_users, codes.dtype)
-    memory = memory_for(min(m, most_users), limits)
     any_large = data.large.any()
     for done in range(len(order)):
         i = order[done]
@@ -65,7 +65,7 @@ def _sweep(order, data, state, mu, power, most_users, limits):
                     _subtract_others(data, state, j, i, E, k)
         if power:
             power_step(E, start, u)
-        elif leading(E, start, memory, limits, u) == NOT_UNIQUE:
+        elif leading(E, start, squares, large, limits, u) == NOT_UNIQUE:
             return NOT_UNIQUE, done
         is_zero = _nearer_sign(u, start, rounded, point)
         before, after = fit(E, start, mu, x_before), fit(E, point, mu, x)

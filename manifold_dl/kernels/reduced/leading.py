@@ -40,62 +40,77 @@ class Limits(NamedTuple):
 LIMITS = Limits()
 
 
-class Memory(NamedTuple):
-    """What `leading` writes to."""
+class LargeMemory(NamedTuple):
+    """What `leading` writes to besides the squares, where a product may be larger than a tile."""
 
-    squares: np.ndarray  # 2 × the entries of the largest matrix that is squared
-    gram: np.ndarray  # as many entries as a Gram matrix that is larger has
+    gram: np.ndarray  # as many entries as the largest Gram matrix has, if that is not squared
     tiles: np.ndarray  # 3 × 64 × 64
     basis: np.ndarray  # entries of two vectors more than the dimension of a Krylov space
     products: np.ndarray  # vᵢ·G vⱼ
 
 
-@internal
-def memory_for(size, limits):
-    """For Gram matrices up to this size."""
-    small, width = min(size, limits.largest), limits.largest
+def memory_for(m: int, most_rows: int) -> tuple[np.ndarray, LargeMemory | None]:
+    """Two matrices that are squared; and memory for the rest, which rows of up to 64 entries do not need.
+
+    Tiles and Krylov spaces take longer to compile than all of the sweep: with None they are left out.
+    """
+    size, width = min(m, most_rows), LIMITS.largest
+    squares = np.empty((2, min(size, width) ** 2))
+    if m <= width:
+        return squares, None
     more = size if size > width else 0
-    return Memory(
-        np.empty((2, small * small)),
-        np.empty(more * more),
-        np.empty((3, width, width)),
-        np.empty((width + 2) * more),
-        np.empty((width + 2, width)),
-    )
+    tiles, basis = np.empty((3, width, width)), np.empty((width + 2) * more)
+    return squares, LargeMemory(np.empty(more * more), tiles, basis, np.empty((width + 2, width)))
 
 
 @internal
-def leading(E, start, memory, limits, u):
+def leading(E, start, squares, large, limits, u):
     """u becomes the leading right singular vector of E, zero if E is; NOT_UNIQUE where it cannot be found.
 
     `start` is a vector that may be near: a space of Krylov begins with it.
     """
     n, m = E.shape
     size = min(n, m)
-    is_large = size > limits.largest
-    entries = memory.gram if is_large else memory.squares[0]
-    A = entries[: size * size].reshape((size, size))
-    some = 0 if is_large else size
-    B = memory.squares[1][: some * some].reshape((some, some))
-    if n * m * size <= limits.largest**3 and n < m:
-        np.dot(E, E.T, A)
-    elif is_large or n < m:
-        _gram_of_tiles(E, n < m, memory.tiles, A)
+    if large is not None and size > limits.largest:
+        return _leading_by_projection(E, start, squares, large, limits, u)
+    A = squares[0][: size * size].reshape((size, size))
+    B = squares[1][: size * size].reshape((size, size))
+    if n < m:
+        _gram_of_rows(E, large, limits, A)
     else:
         _gram_of_columns(E, limits, A, B)
+    if trace(A) == 0:
+        u[:] = 0
+        return OK
+    v, is_clear = leading_of_square(A, B, limits)
+    if not is_clear:
+        return NOT_UNIQUE
+    _right_vector(E, v, u)
+    return OK
+
+
+@internal
+def _leading_by_projection(E, start, squares, large, limits, u):
+    """The same where the Gram matrix is too large to be squared."""
+    n, m = E.shape
+    size = min(n, m)
+    A = large.gram[: size * size].reshape((size, size))
+    _gram_of_tiles(E, n < m, large.tiles, A)
     energy = trace(A)
     if energy == 0:
         u[:] = 0
         return OK
-    if is_large:
-        scale(A, energy)
-        if krylov(A, E, start, memory, limits) == NOT_UNIQUE:
-            return NOT_UNIQUE
-        v = memory.basis[:size]
-    else:
-        v, is_clear = leading_of_square(A, B, limits)
-        if not is_clear:
-            return NOT_UNIQUE
+    scale(A, energy)
+    if krylov(A, E, start, squares, large, limits) == NOT_UNIQUE:
+        return NOT_UNIQUE
+    _right_vector(E, large.basis[:size], u)
+    return OK
+
+
+@internal
+def _right_vector(E, v, u):
+    """u becomes the unit vector that belongs to the leading eigenvector of the smaller Gram matrix."""
+    n, m = E.shape
     if n < m:
         u[:] = 0
         for k in range(n):
@@ -105,7 +120,15 @@ def leading(E, start, memory, limits, u):
         for p in range(m):
             u[p] = v[p]
     normalise(u)
-    return OK
+
+
+@internal
+def _gram_of_rows(E, large, limits, A):
+    """A becomes EEᵀ."""
+    if large is not None and E.shape[0] * E.size > limits.largest**3:
+        _gram_of_tiles(E, True, large.tiles, A)
+        return
+    np.dot(E, E.T, A)
 
 
 @internal
