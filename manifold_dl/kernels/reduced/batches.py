@@ -6,6 +6,7 @@ block are arranged in batches by the size of their supports, once, and every com
 batch by batch. The small systems themselves are in `cholesky.py`.
 """
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,38 +38,30 @@ class Batches(NamedTuple):
     @property
     def widths(self) -> np.ndarray:
         """The padded size of every batch."""
-        return np.minimum(-(-np.diff(self.first) // MULTIPLE) * MULTIPLE, BATCH_SIZE)
+        return padded_widths(self.first)
 
 
 def make_batches(indptr: np.ndarray, indices: np.ndarray) -> Any:
     """Arrange the signals of a block; it depends on the support alone."""
-    largest = int((indptr[1:] - indptr[:-1]).max(initial=0))
-    signals = np.empty(len(indptr) - 1, dtype=np.int32)
-    places = np.zeros((3, len(signals) // BATCH_SIZE + largest + 1), dtype=np.int64)
-    n_batches, n_used = _sort_by_size(indptr, largest, signals, *places)
-    first, place, factor_place = places[:, : n_batches + 1]
+    sizes = np.diff(indptr)
+    counts = np.bincount(sizes, minlength=1)
+    unused, ends = counts[0], np.cumsum(counts)
+    # NumPy sorts whole numbers of one or two bytes digit by digit, in a fraction of the time.
+    order = np.argsort(sizes.astype(np.min_scalar_type(len(counts))), kind="stable")
+    signals = order[unused:].astype(np.int32)
+    of_size = [np.arange(begin, end, BATCH_SIZE) for begin, end in pairwise(ends)]
+    first = np.concatenate([*of_size, ends[-1:]]) - unused
+    widths, s = padded_widths(first), sizes[signals[first[:-1]]]
+    place = np.concatenate([[0], np.cumsum(s * widths)])
+    factor_place = np.concatenate([[0], np.cumsum(s * (s + 1) // 2 * widths)])
     batched = np.empty(place[-1], dtype=np.int32)
     ascending = _fill(indptr, indices, signals, first, place, batched)
-    return Batches(signals[:n_used], indptr, first, place, factor_place, batched, ascending)
+    return Batches(signals, indptr, first, place, factor_place, batched, ascending)
 
 
-@compiled
-def _sort_by_size(indptr, largest, signals, first, place, factor_place):
-    rank, batch = 0, 0
-    for s in range(1, largest + 1):
-        begin = rank
-        for j in range(len(indptr) - 1):
-            if indptr[j + 1] - indptr[j] == s:
-                signals[rank] = j
-                rank += 1
-        for start in range(begin, rank, BATCH_SIZE):
-            first[batch] = start
-            batch += 1
-            width = padded_size(rank - start)
-            place[batch] = place[batch - 1] + s * width
-            factor_place[batch] = factor_place[batch - 1] + s * (s + 1) // 2 * width
-    first[batch] = rank
-    return batch, rank
+def padded_widths(first: np.ndarray) -> np.ndarray:
+    """`padded_size` of every batch, from where the batches begin."""
+    return np.minimum(-(-np.diff(first) // MULTIPLE) * MULTIPLE, BATCH_SIZE)
 
 
 @compiled
@@ -89,7 +82,8 @@ def _fill(indptr, indices, signals, first, place, batched):
 @internal
 def padded_size(n):
     """The width of a batch for the next n signals."""
-    return min((n + MULTIPLE - 1) // MULTIPLE * MULTIPLE, BATCH_SIZE)
+    width = (n + MULTIPLE - 1) // MULTIPLE * MULTIPLE
+    return width if width < BATCH_SIZE else np.int64(BATCH_SIZE)
 
 
 @internal
@@ -101,10 +95,20 @@ def matrix(memory, begin, s, width):
 @internal
 def longest(places):
     """The longest of the stretches that begin at these places: memory for any of them."""
-    length = 0
+    found = np.int64(0)
     for batch in range(len(places) - 1):
-        length = max(length, places[batch + 1] - places[batch])
-    return length
+        length = places[batch + 1] - places[batch]
+        found = length if length > found else found
+    return found
+
+
+@internal
+def zeros(size):
+    """`np.zeros(size)`, which takes three times as long to compile."""
+    memory = np.empty(size)
+    for i in range(size):
+        memory[i] = 0.0
+    return memory
 
 
 @internal

@@ -13,7 +13,7 @@ import numpy as np
 from manifold_dl.kernels.backend import compiled, internal
 from manifold_dl.kernels.memory import aligned_zeros
 from manifold_dl.kernels.reduced import reference
-from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, longest, matrix, padded_size
+from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, longest, matrix, padded_size, zeros
 from manifold_dl.kernels.reduced.cholesky import (
     dots,
     factorize,
@@ -39,6 +39,7 @@ class FitArrays(NamedTuple):
     codes: np.ndarray
     factors: np.ndarray  # empty if they are not kept
     rank_deficient: np.ndarray  # n booleans
+    residual: np.ndarray  # 1×m: memory for that of one signal
 
 
 def fit_codes(block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep_factors: bool = True) -> Fit:
@@ -49,6 +50,7 @@ def fit_codes(block: Block, atoms: np.ndarray, gram: np.ndarray, mu: float, keep
         codes=np.zeros(len(block.indices), block.signals.dtype),
         factors=np.empty(block.batches.factor_place[-1]) if keep_factors else NO_FACTORS,
         rank_deficient=np.zeros(len(block.signals), np.bool_),
+        residual=np.empty((1, block.signals.shape[1]), block.signals.dtype),
     )
     # The ratio is an argument, because Numba's cache on disk would not notice a change of the constant.
     batches = tuple(block.batches)
@@ -122,9 +124,8 @@ def _fit(signals, batches_tuple, atoms, gram, mu, pivot_ratio, out_tuple):
     first, place, factor_place = batches.first, batches.place, batches.factor_place
     factors = out.factors
     keep = len(factors) > 0
-    factor_memory = np.empty(0 if keep else longest(factor_place))
-    g_memory, scratch = np.zeros(longest(place)), make_scratch()
-    r = np.empty((1, signals.shape[1]), dtype=signals.dtype)
+    factor_memory = zeros(np.int64(0) if keep else longest(factor_place))
+    g_memory, scratch = zeros(longest(place)), make_scratch()
     diagonal = free_diagonal(gram)
     rank_deficient = scratch.rank_deficient
     value, n_rank_deficient = 0.0, 0
@@ -146,7 +147,7 @@ def _fit(signals, batches_tuple, atoms, gram, mu, pivot_ratio, out_tuple):
                 out.rank_deficient[j] = True
                 n_rank_deficient += 1
             else:
-                value += _add_signal(signals, j, atoms, atom, g, w, indptr[j], mu, r, out)
+                value += _add_signal(signals, j, atoms, atom, g, w, indptr[j], mu, out)
         if any_rank_deficient:
             for w in range(width):
                 rank_deficient[w] = 0
@@ -154,9 +155,9 @@ def _fit(signals, batches_tuple, atoms, gram, mu, pivot_ratio, out_tuple):
 
 
 @internal
-def _add_signal(signals, j, atoms, atom, g, w, at, mu, r, out):
+def _add_signal(signals, j, atoms, atom, g, w, at, mu, out):
     """Write the codes of signal j, and add what it contributes to gradient and energies; its value."""
-    codes, energies, gradient = out.codes, out.energies, out.gradient
+    codes, energies, gradient, r = out.codes, out.energies, out.gradient, out.residual
     m, s, energy, total = signals.shape[1], len(atom), 0.0, 0.0
     for a in range(s):
         codes[at + a] = g[a, w]
@@ -205,7 +206,7 @@ def _hessian_product(signals, batches_tuple, known_tuple, product):
     first, place, factor_place = batches.first, batches.place, batches.factor_place
     m = signals.shape[1]
     r, v = np.empty((BATCH_SIZE, m), dtype=signals.dtype), np.empty((BATCH_SIZE, m), dtype=signals.dtype)
-    g_memory, x_memory = np.zeros(longest(place)), np.zeros(longest(place))
+    g_memory, x_memory = zeros(longest(place)), zeros(longest(place))
     dx = np.empty(longest(indptr), dtype=signals.dtype)
     C, k = known.cross.ravel(), len(known.cross)
     for batch in range(len(first) - 1):

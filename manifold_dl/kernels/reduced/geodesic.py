@@ -12,10 +12,11 @@ import numpy as np
 
 from manifold_dl.kernels.backend import compiled, internal
 from manifold_dl.kernels.memory import aligned
+from manifold_dl.kernels.products import inner_products
 from manifold_dl.kernels.reduced import reference
-from manifold_dl.kernels.reduced.batches import BATCH_SIZE, Batches, longest, matrix, padded_size
-from manifold_dl.kernels.reduced.cholesky import dots
-from manifold_dl.kernels.reduced.rows import gram, inner_products
+from manifold_dl.kernels.reduced.batches import Batches, longest, matrix, padded_size, zeros
+from manifold_dl.kernels.reduced.cholesky import dots, make_scratch
+from manifold_dl.kernels.reduced.rows import gram
 from manifold_dl.kernels.reduced.structures import Block, Geodesic, GeodesicPoint, Products
 
 
@@ -98,9 +99,9 @@ def _precompute_products(signals, batches_tuple, gram_matrix, mu, codes, U, prod
     first, place, indptr = batches.first, batches.place, batches.indptr
     order, indices = batches.signals, batches.indices
     start_codes, at_atoms, at_directions = products.codes, products.at_atoms, products.at_directions
-    g_memory, x_memory = np.zeros(longest(place)), np.zeros(longest(place))
+    g_memory, x_memory = zeros(longest(place)), zeros(longest(place))
     G, k, XX = gram_matrix.ravel(), len(gram_matrix), energy.ravel()
-    entry, slot = np.empty(BATCH_SIZE), np.empty(BATCH_SIZE, np.int64)
+    entry, _, slot, _ = make_scratch()
     for batch in range(len(first) - 1):
         begin, end, n = place[batch], place[batch + 1], first[batch + 1] - first[batch]
         width = padded_size(n)
@@ -120,7 +121,7 @@ def _precompute_products(signals, batches_tuple, gram_matrix, mu, codes, U, prod
             for b in range(a + 1):
                 for w in range(width):  # below the diagonal, wherever the atoms stand
                     i, l = np.int64(atom[a, w]), np.int64(atom[b, w])
-                    slot[w] = k * max(i, l) + min(i, l)
+                    slot[w] = k * i + l if i > l else k * l + i
                     entry[w] = x[a, w] * x[b, w]
                 for w in range(n):
                     XX[slot[w]] += entry[w]

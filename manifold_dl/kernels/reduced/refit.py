@@ -15,6 +15,7 @@ from manifold_dl.kernels.reduced.batches import (
     longest,
     matrix,
     padded_size,
+    zeros,
 )
 from manifold_dl.kernels.reduced.cholesky import (
     factorize,
@@ -89,9 +90,9 @@ def _refit(
     """With x = x₀ + δ: M δ = g = b(t) − M x₀, and the gain is −gᵀδ = −hᵀΔ⁻¹h with h = L⁻¹g."""
     batches, products = Batches(*batches_tuple), Products(*products_tuple)
     point, first, place = PointArrays(*point_tuple), batches.first, batches.place
-    L_memory, scratch = np.empty(longest(batches.factor_place)), make_scratch()
+    L_memory, scratch = zeros(longest(batches.factor_place)), make_scratch()
     memory = np.empty((3, largest_support(first, place), BATCH_SIZE))
-    gains, slopes = np.zeros(BATCH_SIZE), np.zeros(BATCH_SIZE)
+    gains, slopes = zeros(np.int64(BATCH_SIZE)), zeros(np.int64(BATCH_SIZE))
     order, indptr, indices = batches.signals, batches.indptr, batches.indices
     start_codes, at_atoms, at_directions = products.codes, products.at_atoms, products.at_directions
     gram, gram_rate, rank_deficient_in_batch = point.gram, point.gram_rate, scratch.rank_deficient

@@ -58,6 +58,7 @@ def fit_weighted_codes(
         codes=np.zeros(len(block.indices), block.signals.dtype),
         factors=np.empty(block.batches.factor_place[-1]) if keep_factors else NO_FACTORS,
         rank_deficient=np.zeros(len(block.signals), np.bool_),
+        residual=np.empty((1, block.signals.shape[1]), block.signals.dtype),
     )
     signals, batches = (block.signals, weights_or_empty(block, weights)), tuple(block.batches)
     value, n_rank_deficient = _fit(*signals, batches, atoms, float(mu), PIVOT_RATIO, tuple(out))
@@ -130,7 +131,7 @@ def _fit(signals, weights, batches_tuple, atoms, mu, pivot_ratio, out_tuple):
     keep = len(factors) > 0
     factor_memory = np.empty(0 if keep else longest(factor_place))
     g_memory, scratch = np.zeros(longest(place)), make_scratch()
-    gathered, r = make_gathered(largest_support(first, place), m), np.empty((1, m), dtype=signals.dtype)
+    gathered, r = make_gathered(largest_support(first, place), m), out.residual
     rank_deficient = scratch.rank_deficient
     value, n_rank_deficient = _energy_without_atoms(signals, weights, indptr), 0
     for batch in range(len(first) - 1):
