@@ -134,7 +134,16 @@ def _updates(dtype: type) -> dict[str, Run]:
         problem = mdl.update_problem(Y, X, mu=0.1, weights=weights)
         problem.euclidean_hessian(D, D)
 
-    others = {"trust region": trust_region, "weights of entries": weighted}
+    def long_signals() -> None:
+        # One atom of 65 entries, used by 70 signals: shorter ones need fewer functions.
+        codes: np.ndarray = np.ones((1, 70), dtype)
+        mdl.KSVD()(np.eye(65, 70, dtype=dtype), np.eye(65, 1, dtype=dtype), codes)
+
+    others = {
+        "trust region": trust_region,
+        "weights of entries": weighted,
+        "K-SVD, long signals": long_signals,
+    }
     return {name: partial(rule, Y, D, X) for name, rule in rules.items()} | others
 
 
