@@ -33,6 +33,8 @@ from rich.console import Console
 from rich.progress import track
 
 from manifold_dl import KSVD, MOD, SimCO, presets
+from manifold_dl.engines import Threads
+from manifold_dl.schedules import Blocks
 
 RANK, DIRECTIONS, IN_A_SIGNAL = 64, 3000, 15
 RESULTS = Path(__file__).parent / "results" / "embeddings.json"
@@ -70,7 +72,7 @@ def relative_error(Y, D, X):
 def peak_bytes(rule, Y, D, X):
     """The most memory that an update takes, besides what it was given."""
     tracemalloc.start()
-    rule(Y, D, X)
+    rule(Y, D, X, rng=0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak
@@ -82,7 +84,12 @@ def measure(options):
     coder = presets.embeddings(options.sparsity)["coder"]
     rng = np.random.default_rng(1)
     start = np.asfortranarray(Y[:, rng.choice(Y.shape[1], options.atoms, replace=options.atoms > Y.shape[1])])
-    rules = {"SimCO()": SimCO(threads=1), "KSVD()": KSVD(threads=1), "MOD()": MOD()}
+    rules = {
+        "SimCO()": SimCO(threads=1),
+        "SimCO(schedule=Blocks(512))": SimCO(threads=1, schedule=Blocks(512)),
+        "KSVD()": KSVD(threads=1),
+        "MOD()": MOD(engine=Threads(1)),
+    }
     for rule in rules.values():  # compile
         X = coder.encode(Y[:, :100], start, threads=1)
         rule(Y[:, :100], start, X)
@@ -91,7 +98,7 @@ def measure(options):
         D = start
         for iteration in range(options.iterations):
             coding, X = seconds(coder.encode, Y, D, threads=1)
-            updating, (new, codes) = seconds(rule, Y, D, X)
+            updating, (new, codes) = seconds(rule, Y, D, X, rng=iteration)
             row = {"update": name, "iteration": iteration + 1, "coding": coding, "updating": updating}
             row["error"] = relative_error(Y, new, codes)
             if iteration == 0:

@@ -5,7 +5,9 @@ from functools import partial
 from pymanopt.optimizers import SteepestDescent
 
 import manifold_dl as mdl
+from manifold_dl.engines import Threads
 from manifold_dl.presets import images, recover
+from manifold_dl.schedules import Blocks
 
 DISTRIBUTION, DTYPES = "manifold-dl", ("float64", "float32")
 PICTURES_LEARN = True
@@ -78,6 +80,7 @@ CODING = {
 UPDATES = {
     "ours, SimCO, golden section": lambda: begin(paper()),
     "ours, SimCO (default)": lambda: begin(mdl.SimCO(threads=1)),
+    "ours, SimCO, blocks of 512": lambda: begin(mdl.SimCO(schedule=Blocks(512), threads=1)),
     "ours, K-SVD": lambda: begin(mdl.KSVD(threads=1)),
-    "ours, MOD": lambda: begin(mdl.MOD()),
+    "ours, MOD": lambda: begin(mdl.MOD(engine=Threads(1))),
 }

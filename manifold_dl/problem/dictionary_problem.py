@@ -180,7 +180,7 @@ class DictionaryProblem(pymanopt.Problem):
                 f"geodesics of {self.manifold} are no great circles: evaluate "
                 "cost(manifold.exp(point, t * direction)) instead."
             )
-        return self._restrict(point, np.array(direction))  # a copy: the caller may change the array
+        return self._restrict(np.array(point), np.array(direction))  # the caller may change both
 
     def release(self) -> None:
         """Release the signals and the codes when an update has ended: until `begin` it cannot be used.
@@ -253,7 +253,7 @@ class DictionaryProblem(pymanopt.Problem):
         return gradient if self.unit == 1.0 else gradient / self.unit
 
     def _restrict(self, point: np.ndarray, direction: np.ndarray) -> SmoothRestriction:
-        """φ for a line searcher, which uses it at once: the direction is not copied."""
+        """φ for a line searcher, which uses it at once: point and direction are not copied."""
         phi = self.objective.along(point, direction)
         if self.unit == 1.0 and self.regularization is None:
             return phi

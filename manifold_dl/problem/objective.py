@@ -106,7 +106,7 @@ class Objective:
     def along(self, point: np.ndarray, direction: np.ndarray) -> GeodesicRestriction | EvaluatedRestriction:
         """φ(t) = f along the great circles that leave `point` in `direction`, with φ′.
 
-        The direction is read when φ is first evaluated.
+        Both are read when φ is evaluated.
         """
         at = self.evaluate(point, with_gradient=True)
         if at.has_factors and self.counts.hessian == 0:  # a search needs none, and they are large
@@ -114,7 +114,8 @@ class Objective:
         rows = np.ascontiguousarray(self.as_point(direction).T)
         # Codes of nearly collinear atoms are huge, and their squares would cancel in the closed form of φ.
         if not self.inner.has_closed_form or at.n_rank_deficient:
-            return EvaluatedRestriction(self, at.atoms, rows)
+            # Its own atoms, not those of the evaluation: the first probe releases them with their gradient.
+            return EvaluatedRestriction(self, np.ascontiguousarray(self.as_point(point).T), rows)
         return GeodesicRestriction(self, at, rows)  # type: ignore[arg-type]  # the inner problem says so
 
     def evaluate(

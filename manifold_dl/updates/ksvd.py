@@ -32,6 +32,8 @@ NO_SINGULAR_VECTOR = (
     "atoms together, or one weight per signal."
 )
 
+ATOMS = 256  # as many are copied at a time, to count those that moved
+
 
 @dataclass(frozen=True)
 class KSVD:
@@ -148,14 +150,27 @@ class CompiledSweep:
 
     def update(self, order: np.ndarray, mu: float, power: bool) -> int:
         """Update the atoms `order` one by one, as `LeadingSingularVector` would; how many were done."""
-        D, old = self.workspace.dictionary, self.workspace.dictionary.copy()
+        done = 0
+        while done < len(order):
+            part = order[done : done + ATOMS]
+            n_updated = self._update_some(part, mu, power)
+            done += n_updated
+            if n_updated < len(part):
+                break
+        return done
+
+    def _update_some(self, order: np.ndarray, mu: float, power: bool) -> int:
+        """The same for so few atoms that a copy of them is small."""
+        D = self.workspace.dictionary
         state = SweepState(D.T, self.current.own_values(), self._residual)
+        used = order[self.workspace.usage[order] > 0]
+        old = D[:, used]
         done = reduced.ksvd_sweep(order, self._data, state, mu, power).n_updated
-        used = order[:done][self.workspace.usage[order[:done]] > 0]
+        n_used = int(np.count_nonzero(self.workspace.usage[order[:done]]))
         # The error falls by the square of the angle: what is below half the digits leaves it as it was.
         half_the_digits = np.sqrt(np.finfo(D.dtype).eps)
-        steps = np.linalg.norm(D[:, used] - old[:, used], axis=0)
-        improved, n_used = int(np.count_nonzero(steps > half_the_digits)), len(used)
+        steps = np.linalg.norm(D[:, used[:n_used]] - old[:, :n_used], axis=0)
+        improved = int(np.count_nonzero(steps > half_the_digits))
         # Evaluations before and after each atom, as `UpdateWorkspace.accept` would make them.
         new_counts(value=2 * n_used, factorisation=2 * n_used, sets=n_used, improved=improved)
         return done

@@ -19,6 +19,9 @@ from manifold_dl.updates.distant import run_distant
 from manifold_dl.updates.normal_equations import solve_by_products, solve_symmetric
 from manifold_dl.updates.workspace import UpdateWorkspace
 
+# What is in double precision, or copied, is so for so many atoms, or so many entries of all atoms, at a time.
+ATOMS, ENTRIES = 512, 128
+
 
 @dataclass(frozen=True)
 class MOD:
@@ -97,30 +100,55 @@ class MOD:
                 "with weights of entries every row of D has normal equations of its own, m passes "
                 "over all signals: where an engine has them, use SimCO(codes='fixed'), or weights of signals."
             )
-        energies, right = workspace.code_residuals()
-        used = energies > 0
-        if not used.any():
+        energies = workspace.code_energies()
+        used = np.flatnonzero(energies > 0)
+        if len(used) == 0:
             return old, workspace.codes()
         # D + (Y − D X) Xᵀ (X Xᵀ)⁺: among all least-squares solutions the one nearest to the old D.
         if own_weights is not None and isinstance(current, ArrayCodes):
-            D = old[:, used] + _row_by_row(workspace, current, used, self.ridge)
+            change = _row_by_row(workspace, current, used, self.ridge)
         elif workspace.shares_products():
             gram = workspace.code_products()[np.ix_(used, used)]
-            D = old[:, used] + solve_symmetric(gram, right[used], self.ridge).T
+            change = solve_symmetric(gram, workspace.code_residuals()[used], self.ridge)
         else:
-            rho = self.ridge * energies[used].mean()
-            change = solve_by_products(lambda V: workspace.times_code_products(V) + rho * V, right, self.tol)
-            D = old[:, used] + change[used].T
-        norms = np.linalg.norm(D, axis=0)
-        # Where least squares gives a zero atom, rounding has no direction: the old one stays, with zero
-        # codes.
-        lost = norms <= 4 * np.sqrt(len(D)) * np.finfo(old.dtype).eps
-        D[:, lost], norms[lost] = old[:, used][:, lost], 0
-        old[:, used] = D / np.where(lost, 1, norms)
+            change = _by_conjugate_gradients(workspace, energies, self.ridge, self.tol)
         scales = np.ones(old.shape[1])
-        scales[used] = norms
+        for part in (slice(first, first + ATOMS) for first in range(0, len(used), ATOMS)):
+            scales[used[part]] = _move(old, used[part], change[part])
         current.scale(scales.astype(old.dtype))
         return old, workspace.codes()
+
+
+def _move(dictionary: np.ndarray, atoms: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """Add the rows of `change` to some atoms and divide them by their norms, which are returned."""
+    D = dictionary[:, atoms] + change.T
+    norms = np.linalg.norm(D, axis=0)
+    # Where least squares gives a zero atom, rounding has no direction: the old one stays, with zero codes.
+    lost = norms <= 4 * np.sqrt(len(D)) * np.finfo(dictionary.dtype).eps
+    D[:, lost], norms[lost] = dictionary[:, atoms][:, lost], 0
+    dictionary[:, atoms] = D / np.where(lost, 1, norms)
+    return norms
+
+
+def _by_conjugate_gradients(
+    workspace: UpdateWorkspace, energies: np.ndarray, ridge: float, tol: float
+) -> np.ndarray:
+    """How the used atoms change, where codes touch few pairs of them: some entries of all atoms at a time.
+
+    The normal equations are divided by the mean energy of the rows of X, so that no square overflows in
+    single precision.
+    """
+    D, used = workspace.dictionary, energies > 0
+    change, mean = np.empty((int(used.sum()), len(D)), D.dtype), float(energies[used].mean())
+
+    def multiply(rows: np.ndarray) -> np.ndarray:
+        products = workspace.times_code_products(rows) / mean
+        return products + ridge * rows if ridge else products
+
+    for entries in (slice(first, first + ENTRIES) for first in range(0, len(D), ENTRIES)):
+        right = (workspace.code_residuals(entries) / mean).astype(D.dtype)
+        change[:, entries] = solve_by_products(multiply, right, tol)[used]
+    return change
 
 
 def _row_by_row(workspace: UpdateWorkspace, codes: ArrayCodes, used: np.ndarray, ridge: float) -> np.ndarray:
@@ -130,10 +158,10 @@ def _row_by_row(workspace: UpdateWorkspace, codes: ArrayCodes, used: np.ndarray,
     residual = reduced.residual(workspace.rows, support.indptr, support.indices, values, atoms).astype(float)
     X = support.codes(values.astype(float))[used]
     transposed, sizes = X.T.tocsr(), np.diff(X.indptr)
-    change = np.empty((residual.shape[1], X.shape[0]))
+    change = np.empty((X.shape[0], residual.shape[1]))
     for p, (w, r) in enumerate(zip(weights.T.astype(float), residual.T, strict=True)):
         weighted = scipy.sparse.csc_array((X.data * np.repeat(w, sizes), X.indices, X.indptr), shape=X.shape)
-        change[p] = solve_symmetric((weighted @ transposed).toarray(), weighted @ r, ridge)
+        change[:, p] = solve_symmetric((weighted @ transposed).toarray(), weighted @ r, ridge)
     return change
 
 

@@ -54,7 +54,9 @@ def start_of(
     problem: DictionaryProblem, dictionary: np.ndarray, atoms: np.ndarray, regularizers: Any
 ) -> Start:
     """Where the atoms I are, and the cost there: every optimizer begins with it, and then it is known."""
-    point = dictionary[:, atoms]
+    d = dictionary.shape[1]
+    # Of all atoms no copy, which would stay in memory until the optimizer has ended.
+    point = dictionary if len(atoms) == d and np.array_equal(atoms, np.arange(d)) else dictionary[:, atoms]
     cost = problem.cost(point)
     if not math.isfinite(cost):
         require_finite_penalties(regularizers, dictionary)
@@ -189,21 +191,26 @@ class UpdateWorkspace:
         known = self._signals
         return share_products(self.dictionary.shape[1], known.blocks, self.engine, known.usage)
 
-    def code_residuals(self) -> tuple[np.ndarray, np.ndarray]:
-        """‖X_i‖² of every atom and X (Y − DX)ᵀ (d×m), in double precision."""
-        return self._code_sums(code_residuals_block, self.dictionary.T)
+    def code_energies(self) -> np.ndarray:
+        """‖X_i‖² of every atom, in double precision."""
+        return self._code_sums(code_energies_block, self.dictionary.shape[1])
+
+    def code_residuals(self, entries: slice = slice(None)) -> np.ndarray:
+        """X (Y − DX)ᵀ (d×m) in double precision, or its columns that belong to some entries of atoms."""
+        rows = np.ascontiguousarray(self.dictionary.T[:, entries])
+        return self._code_sums(code_residuals_block, rows, entries)
 
     def code_products(self) -> np.ndarray:
         """X Xᵀ (d×d), in double precision."""
         return self._code_sums(code_products_block, self.dictionary.shape[1])
 
     def times_code_products(self, rows: np.ndarray) -> np.ndarray:
-        """X Xᵀ V for V with a row for every atom, without forming X Xᵀ."""
+        """X Xᵀ V for V with a row for every atom, in its dtype, without forming X Xᵀ."""
         return self._code_sums(times_code_products_block, rows)
 
-    def _code_sums(self, function: Any, common: Any) -> Any:
+    def _code_sums(self, function: Any, *common: Any) -> Any:
         parents = (self._signals.blocks, self.current.opened())
-        return self.engine.total(BlockMap(function, parents, (common,)))[0]
+        return self.engine.total(BlockMap(function, parents, common))[0]
 
     def _bring_onto(self, feasible: FeasibleSet, atoms: np.ndarray) -> None:
         """Bring the atoms I onto the manifold, and scale their codes."""
@@ -218,17 +225,20 @@ class UpdateWorkspace:
         self.current.scale(scales.astype(self.dictionary.dtype))
 
 
+def code_energies_block(block: Block, codes: np.ndarray, n_atoms: int) -> tuple[np.ndarray, None]:
+    """‖X_i‖² of one block of signals."""
+    return reduced.code_energies(block.indices, codes, n_atoms), None
+
+
 def code_residuals_block(
-    block: Block, codes: np.ndarray, atoms: np.ndarray
-) -> tuple[tuple[np.ndarray, np.ndarray], None]:
-    """‖X_i‖² and X (Y − DX)ᵀ of one block of signals."""
-    residual = reduced.residual(block.signals, block.indptr, block.indices, codes, atoms)
+    block: Block, codes: np.ndarray, atoms: np.ndarray, entries: slice
+) -> tuple[np.ndarray, None]:
+    """X (Y − DX)ᵀ of one block of signals, for some entries of signals and atoms."""
+    residual = reduced.residual(block.signals[:, entries], block.indptr, block.indices, codes, atoms)
     structure = (codes.astype(float), block.indices, block.indptr)
-    right = scipy.sparse.csc_array(structure, shape=(len(atoms), len(residual))) @ residual
-    return (reduced.code_energies(block.indices, codes, len(atoms)), right), None
+    return scipy.sparse.csc_array(structure, shape=(len(atoms), len(residual))) @ residual, None
 
 
 def times_code_products_block(block: Block, codes: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, None]:
-    """X Xᵀ V of one block: half the gradient of ‖Vᵀ X‖², which is that of fixed codes for signals of zero."""
-    without = block._replace(signals=np.zeros((len(block.signals), rows.shape[1])))
-    return reduced.evaluate_fixed(without, rows, codes.astype(float, copy=False))[1] / 2, None
+    """X Xᵀ V of one block."""
+    return reduced.times_code_products(block.indptr, block.indices, codes, rows), None

@@ -133,3 +133,15 @@ def test_default_tolerance_leaves_little_of_the_decrease():
     before, after = np.sum((Y - D @ X) ** 2), np.sum((Y - found @ codes) ** 2)
     # The iterations lower it geometrically here, and the last one did by less than 1e-3 of the decrease.
     assert after - least < 1e-3 * (before - least)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-15, 1e15])  # in single precision squares of these are no numbers
+@pytest.mark.parametrize("ridge", [0.0, 0.05])
+def test_many_atoms_in_single_precision_are_those_of_double_precision(ridge, unit):
+    Y, D, X = large_problem(2000)
+    expected, expected_codes = MOD(ridge=ridge)(Y, D, X)
+    found, codes = MOD(ridge=ridge)(*(array.astype(np.float32) for array in (unit * Y, D, unit * X)))
+    assert found.dtype == codes.dtype == np.float32
+    # A hundred roundings of entries of order one.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(codes.toarray() / unit, expected_codes.toarray(), rtol=0, atol=1e-4)

@@ -8,8 +8,10 @@ memory is that of a process of its own, beyond what Python and the libraries tak
 signals, relative to signals, dictionary and codes.
 """
 
+import ctypes
 import resource
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -130,6 +132,9 @@ def resident_memory() -> int:
     """What this process has in memory, in bytes; from here on, Linux measures its peak anew."""
     if not STATUS.exists():
         return peak_memory()
+    # What was freed before and is kept by malloc would be used again, and not be seen.
+    with suppress(AttributeError):  # of glibc
+        ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
     return peak_memory()
 

@@ -35,6 +35,7 @@ if NUMBA_INSTALLED:
         gram,
         residual,
         subtract_other_atoms,
+        times_code_products,
     )
     from manifold_dl.kernels.reduced.spheres import dot, norm_error, project_to_tangent, sphere_exp
     from manifold_dl.kernels.reduced.weighted import (
@@ -68,6 +69,7 @@ else:
     )
     from manifold_dl.kernels.reduced.reference_ksvd import ksvd_sweep, large_codes
     from manifold_dl.kernels.reduced.reference_lasso import fit_lasso, fit_weighted_lasso, prepare_lasso
+    from manifold_dl.kernels.reduced.reference_products import times_code_products
     from manifold_dl.kernels.reduced.reference_weighted import (
         evaluate_weighted_fixed,
         fit_weighted_codes,
@@ -117,6 +119,7 @@ __all__ = [
     "residual",
     "sphere_exp",
     "subtract_other_atoms",
+    "times_code_products",
     "weighted_energies",
     "weighted_hessian_product",
 ]

@@ -45,6 +45,16 @@ def code_energies(indices: np.ndarray, codes: np.ndarray, n_atoms: int) -> np.nd
     return result
 
 
+def times_code_products(
+    indptr: np.ndarray, indices: np.ndarray, codes: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
+    """See `reference_products.times_code_products`."""
+    rows = np.ascontiguousarray(rows)
+    result = np.zeros_like(rows)
+    _times_code_products(indptr, indices, codes.astype(rows.dtype, copy=False), rows, result)
+    return result
+
+
 def gram(atoms: np.ndarray, others: np.ndarray) -> np.ndarray:
     """See `reference.gram`."""
     if atoms.dtype != np.float64 or others.dtype != np.float64:
@@ -77,3 +87,20 @@ def _subtract_other_atoms(rows, signals, indptr, indices, codes, moves, atoms):
 def _code_energies(indices, codes, result):
     for a in range(len(indices)):
         result[indices[a]] += np.float64(codes[a]) * codes[a]
+
+
+@compiled
+def _times_code_products(indptr, indices, codes, rows, result):
+    width = rows.shape[1]
+    sums = np.empty(width, rows.dtype)
+    for j in range(len(indptr) - 1):
+        for p in range(width):
+            sums[p] = 0
+        for a in range(indptr[j], indptr[j + 1]):
+            i, x = indices[a], codes[a]
+            for p in range(width):
+                sums[p] += x * rows[i, p]
+        for a in range(indptr[j], indptr[j + 1]):
+            i, x = indices[a], codes[a]
+            for p in range(width):
+                result[i, p] += x * sums[p]

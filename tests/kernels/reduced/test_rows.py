@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from kernel_cases import TOLERANCE, Case, K, assert_close, both_dtypes, both_kernels, compiled, reference
 
+from manifold_dl.kernels.reduced import reference_products
+
 
 @both_dtypes
 def test_compiled_and_reference_products_with_codes_agree(dtype):
@@ -80,3 +82,17 @@ def test_the_preconditioner_divides_rows_by_their_relative_energies(kernels, dty
 def test_the_preconditioner_refuses_another_number_of_rows(kernels):
     with pytest.raises(ValueError, match="not as many rows as energies"):
         kernels.precondition(np.ones((4, 3)), np.ones(3))
+
+
+@both_dtypes
+@pytest.mark.parametrize("kernels", [compiled, reference_products])
+def test_products_with_the_gram_matrix_of_codes_are_those_of_dense_codes(kernels, dtype):
+    case = Case(dtype)
+    dense = np.zeros((len(case.signals), K))
+    for j in range(len(dense)):
+        own = slice(case.indptr[j], case.indptr[j + 1])
+        dense[j, case.indices[own]] = case.codes[own]
+    rows = np.random.default_rng(0).standard_normal((3, K)).astype(dtype).T  # not contiguous
+    found = kernels.times_code_products(case.indptr, case.indices, case.codes, rows)
+    assert found.dtype == dtype
+    assert_close(found, dense.T @ (dense @ rows), dtype)
