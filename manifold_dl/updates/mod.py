@@ -100,18 +100,20 @@ class MOD:
                 "with weights of entries every row of D has normal equations of its own, m passes "
                 "over all signals: where an engine has them, use SimCO(codes='fixed'), or weights of signals."
             )
-        energies = workspace.code_energies()
-        used = np.flatnonzero(energies > 0)
-        if len(used) == 0:
-            return old, workspace.codes()
         # D + (Y − D X) Xᵀ (X Xᵀ)⁺: among all least-squares solutions the one nearest to the old D.
-        if own_weights is not None and isinstance(current, ArrayCodes):
-            change = _row_by_row(workspace, current, used, self.ridge)
-        elif workspace.shares_products():
-            gram = workspace.code_products()[np.ix_(used, used)]
-            change = solve_symmetric(gram, workspace.code_residuals()[used], self.ridge)
+        if own_weights is None and workspace.shares_products():
+            gram, right = workspace.normal_equations()
+            used = np.flatnonzero(gram.diagonal())
+            change = solve_symmetric(gram[np.ix_(used, used)], right[used], self.ridge)
         else:
-            change = _by_conjugate_gradients(workspace, energies, self.ridge, self.tol)
+            energies = workspace.code_energies()
+            used = np.flatnonzero(energies)
+            if len(used) == 0:
+                return old, workspace.codes()
+            if own_weights is not None and isinstance(current, ArrayCodes):
+                change = _row_by_row(workspace, current, used, self.ridge)
+            else:
+                change = _by_conjugate_gradients(workspace, energies, self.ridge, self.tol)
         scales = np.ones(old.shape[1])
         for part in (slice(first, first + ATOMS) for first in range(0, len(used), ATOMS)):
             scales[used[part]] = _move(old, used[part], change[part])

@@ -28,6 +28,8 @@ def solve_symmetric(gram: np.ndarray, right: np.ndarray, ridge: float) -> np.nda
 
 def _solved(gram: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray:
     n_rows = len(gram)
+    if n_rows == 0:
+        return right
     G = gram + ridge * np.trace(gram) / n_rows * np.eye(n_rows)
     try:
         factor = scipy.linalg.cho_factor(G)

@@ -54,9 +54,7 @@ def start_of(
     problem: DictionaryProblem, dictionary: np.ndarray, atoms: np.ndarray, regularizers: Any
 ) -> Start:
     """Where the atoms I are, and the cost there: every optimizer begins with it, and then it is known."""
-    d = dictionary.shape[1]
-    # Of all atoms no copy, which would stay in memory until the optimizer has ended.
-    point = dictionary if len(atoms) == d and np.array_equal(atoms, np.arange(d)) else dictionary[:, atoms]
+    point = dictionary[:, atoms]  # a copy: an optimizer may change its start in place
     cost = problem.cost(point)
     if not math.isfinite(cost):
         require_finite_penalties(regularizers, dictionary)
@@ -200,9 +198,12 @@ class UpdateWorkspace:
         rows = np.ascontiguousarray(self.dictionary.T[:, entries])
         return self._code_sums(code_residuals_block, rows, entries)
 
-    def code_products(self) -> np.ndarray:
-        """X Xᵀ (d×d), in double precision."""
-        return self._code_sums(code_products_block, self.dictionary.shape[1])
+    def normal_equations(self) -> tuple[np.ndarray, np.ndarray]:
+        """X Xᵀ (d×d) and X (Y − DX)ᵀ (d×m) in double precision, in one round over the signals."""
+        parents, D = (self._signals.blocks, self.current.opened()), self.dictionary
+        products = BlockMap(code_products_block, parents, (D.shape[1],))
+        gram, right = self.engine.total(products, BlockMap(code_residuals_block, parents, (D.T, slice(None))))
+        return gram, right
 
     def times_code_products(self, rows: np.ndarray) -> np.ndarray:
         """X Xᵀ V for V with a row for every atom, in its dtype, without forming X Xᵀ."""

@@ -55,8 +55,10 @@ def test_a_point_above_the_start_is_refused_and_the_codes_become_optimal(atoms):
 def test_sums_over_codes_are_those_of_dense_matrices():
     Y, D, X = problem_data(n=5000)  # three blocks of signals
     workspace = UpdateWorkspace(Y, D, X, Threads(2))
-    gram, rows = workspace.code_products(), np.random.default_rng(0).standard_normal((D_, 4))
+    (gram, right), rows = workspace.normal_equations(), np.random.default_rng(0).standard_normal((D_, 4))
     dense = X.toarray()
+    residual = (Y - D @ dense) @ dense.T
+    np.testing.assert_allclose(right, residual.T, atol=1e-13 * np.abs(Y @ dense.T).max())
     # Sums of 5000 products in another order.
     np.testing.assert_allclose(gram, dense @ dense.T, atol=1e-13 * np.abs(gram).max())
     products = workspace.times_code_products(rows)
