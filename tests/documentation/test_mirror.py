@@ -49,6 +49,7 @@ ELSEWHERE = {
     "kernels/reduced/test_ksvd.py": "kernels/reduced/reference_ksvd kernels/reduced/squares kernels/status",
     "kernels/reduced/test_leading.py": "kernels/reduced/krylov",
     "kernels/reduced/test_lasso.py": "kernels/reduced/reference_lasso",
+    "kernels/reduced/test_rows.py": "kernels/reduced/reference_products",
     "kernels/reduced/test_weighted.py": "kernels/reduced/reference_weighted kernels/reduced/weighted_geodesic"
     " kernels/reduced/weighted_gram",
     "kernels/test_backend.py": "kernels/numba_private",
