@@ -8,6 +8,8 @@ import math
 
 import numpy as np
 
+from manifold_dl.kernels.memory import aligned_copy
+
 # OpenBLAS computes a product of at most so many multiplications on the calling thread. Larger ones are made a
 # few rows at a time: its threads stay busy for some milliseconds, on processors that our blocks need.
 BLAS_MULTIPLICATIONS = 2**18
@@ -32,6 +34,9 @@ def inner_products(atoms: np.ndarray, others: np.ndarray, products: np.ndarray) 
 
 def gram_matrix(rows: np.ndarray, products: np.ndarray) -> None:
     """All inner products of one set of rows, symmetric to the last bit: in square pieces, half of them."""
+    # NumPy calls another function of BLAS, with other last bits, where numbers do not begin at multiples of
+    # their size, as in an array that came from another process.
+    rows = aligned_copy(rows)
     side = max(FEWEST_ROWS, math.isqrt(BLAS_MULTIPLICATIONS // max(1, rows.shape[1])))
     for i in range(0, len(rows), side):
         for j in range(0, i + 1, side):

@@ -50,7 +50,7 @@ def test_workers_that_come_and_go_between_iterations_change_no_bit():
         def scale(step):
             if step.iteration < len(sizes):
                 cluster.scale(sizes[step.iteration])
-                client.wait_for_workers(sizes[step.iteration])
+                cluster.wait_for_workers(sizes[step.iteration])  # until the cluster itself has seen them
 
         columns = da.from_array(Y, chunks=(16, 2500))
         found = mdl.learn_dictionary(columns, 32, engine=Dask(client), **options | {"callbacks": [scale]})
