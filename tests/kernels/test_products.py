@@ -1,4 +1,4 @@
-"""Inner products of all pairs of rows by BLAS: those of double precision, with the same bits from any memory."""
+"""Inner products of all pairs of rows: those of double precision, with the same bits from any memory."""
 
 import numpy as np
 import pytest
