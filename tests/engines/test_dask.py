@@ -29,18 +29,24 @@ def workers(request):
             yield client
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(
-    "change",
+    "change, dtype",
     [
-        {},
-        {"minibatches": mdl.MiniBatches(size=2048, full=0.4)},
-        {"weights": np.random.default_rng(1).integers(0, 3, 9000) * 0.3},
-        {"weights": np.random.default_rng(1).integers(0, 3, (16, 9000)) * 0.3},
+        ({}, np.float64),
+        ({}, np.float32),
+        ({"minibatches": mdl.MiniBatches(size=2048, full=0.4)}, np.float32),
+        ({"weights": np.random.default_rng(1).integers(0, 3, 9000) * 0.3}, np.float64),
+        ({"weights": np.random.default_rng(1).integers(0, 3, (16, 9000)) * 0.3}, np.float32),
     ],
-    ids=["full iterations", "mini-batches", "weights of signals", "weights of entries"],
+    ids=[
+        "float64",
+        "float32",
+        "mini-batches-float32",
+        "weights of signals-float64",
+        "weights of entries-float32",
+    ],
 )
-def test_any_number_of_workers_gives_the_bits_of_threads(workers, dtype, change):
+def test_any_number_of_workers_gives_the_bits_of_threads(workers, change, dtype):
     Y, options = problem_data(dtype)
     options |= change
     expected = mdl.learn_dictionary(Y, 32, threads=1, **options)
